@@ -36,8 +36,9 @@ class Severity(StrEnum):
 @on_call_app.command(
     rich_help_panel=_PANEL,
     epilog="Example: recsys-monitor drill --config shop.yaml --recommender shop\n\n"
-    "Exit codes: 0 it is sent to the printed receivers, 1 a silence, maintenance or a receiver without "
-    "an address holds it back, 2 a wrong config or usage, 3 Alertmanager cannot be reached or refused it.",
+    "Exit codes: 0 it is sent to the printed receivers, 1 a silence, maintenance, a time interval of a route "
+    "or a receiver without an address holds it back, 2 a wrong config or usage, 3 Alertmanager cannot be "
+    "reached or refused it.",
 )
 def drill(
     config: ConfigPath,
@@ -131,6 +132,9 @@ def _report(made: Drill, config: Config) -> Iterator[str]:
     yield f"labels       {labels}"
     for name, kinds in made.receivers.items():
         yield f"receiver     {name}: {', '.join(kinds) if kinds else 'it delivers to nobody'}"
+        if (muted := made.muted.get(name)) is not None:
+            sent = "no message is sent" if muted.certain else "a message may not be sent"
+            yield f"{'held back ' if muted.certain else 'held back?'}   {muted.why}: {sent}"
     yield f"resolves     by itself at {made.ends:%Y-%m-%d %H:%M:%S} UTC"
     if made.held_back:
         yield f"held back    {made.held_back}: no message is sent"

@@ -7,8 +7,9 @@ structure. `$${` is a literal `${`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,14 @@ class Filler:
             for reference, filled in pairs
             for form in dict.fromkeys((filled, repr(filled)[1:-1]))
         ]
+        parts = [message]  # every second one is a reference: it stays, even if its default is a value
         for form, reference, related in sorted(forms, key=lambda one: -len(one[0])):
-            message = _put_back(message, form, reference, related)
-        return message
+            parts = [
+                new
+                for number, part in enumerate(parts)
+                for new in ([part] if number % 2 else _put_back(part, form, reference, related))
+            ]
+        return "".join(parts)
 
     def is_filled(self, place: KeyPath) -> bool:
         """Whether a value at, above or below the place came from the environment or from a file."""
@@ -131,19 +137,26 @@ class Filler:
         self.wrong.add(place)
 
 
-def _put_back(message: str, filled: str, reference: str, related: bool) -> str:
+def _put_back(text: str, filled: str, reference: str, related: bool) -> list[str]:
+    """The text in parts, every second one being the reference in place of the value."""
     if not filled or (not related and len(filled) < _LEAST):
-        return message
+        return [text]
     anywhere = related and len(filled) >= _LEAST
     pattern = re.escape(filled) if anywhere else rf"(?<!\w){re.escape(filled)}(?!\w)"
-    message = re.sub(pattern, lambda _: reference, message)
-    start = filled[:_SHORTEST_CUT]  # messages cut long values
-    while len(filled) > _SHORTEST_CUT and start in message:
-        at, length = message.index(start), _SHORTEST_CUT
-        while message.startswith(filled[: length + 1], at) and length < len(filled):
-            length += 1
-        message = f"{message[:at]}{reference}{message[at + length :]}"
-    return message
+    rest = re.split(pattern, text)
+    if len(filled) > _SHORTEST_CUT:
+        rest = [part for whole in rest for part in _around_cuts(whole, filled)]
+    return [part for one in rest for part in (one, reference)][:-1]
+
+
+def _around_cuts(text: str, filled: str) -> Iterator[str]:
+    """The text around each beginning of the value: messages cut long values."""
+    start, at = filled[:_SHORTEST_CUT], 0
+    while (cut := text.find(start, at)) >= 0:
+        yield text[at:cut]
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(text[cut:], filled, strict=False))
+        at = cut + sum(1 for _ in same)
+    yield text[at:]
 
 
 def _as_number(text: str) -> Any:

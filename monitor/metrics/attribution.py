@@ -154,14 +154,13 @@ def _actions(shared: Shared, settings: MetricSettings) -> ir.Table:
     rows = shared.responses
     rows = rows.filter(rows[EVENT].isin(list(settings.events)), rows[ITEM_ID].notnull())
     request = rows[REQUEST_ID] if REQUEST_ID in rows.columns else ibis.null(shared.around[REQUEST_ID].type())
-    value = (rows[VALUE] if VALUE in rows.columns else ibis.null("float64")).cast("float64")
-    value = ibis.ifelse(value.isnan() | value.isinf(), ibis.null("float64"), value)
+    value = _finite(rows[VALUE] if VALUE in rows.columns else ibis.null("float64"))
     rows = rows.mutate(**{REQUEST_ID: request, VALUE: value})
     completable, completed = ibis.literal(0), ibis.literal(0)
     lengths = lengths_known(shared, settings)
     if lengths and shared.catalog is not None:
         items = shared.catalog
-        own = {f"length_{i}": items[name].cast("float64") for i, name in enumerate(lengths)}
+        own = {f"length_{i}": _finite(items[name]) for i, name in enumerate(lengths)}
         items = items.select(catalog_item=items[ITEM_ID], **own)
         rows = rows.left_join(items, rows[ITEM_ID] == items.catalog_item)
         for event, one in settings.events.items():
@@ -185,6 +184,13 @@ def _actions(shared: Shared, settings: MetricSettings) -> ir.Table:
     grades = [(once[EVENT] == event, ibis.literal(one.grade)) for event, one in settings.events.items()]
     number = ibis.row_number().over(order_by=[once[c] for c in (TS, USER_ID, ITEM_ID, EVENT, REQUEST_ID)])
     return once.mutate(**{GRADE: ibis.cases(*grades).cast("float64"), ACTION: number})
+
+
+def _finite(column: Any) -> Any:
+    """The column as float64; null where it is no finite number, as a text such as `n/a`."""
+    number = column if column.type().is_numeric() else column.cast("string").try_cast("float64")
+    number = number.cast("float64")
+    return ibis.ifelse(number.isnan() | number.isinf(), ibis.null("float64"), number)
 
 
 def _named_lists(actions: ir.Table, around: ir.Table) -> ir.Table:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -13,6 +14,7 @@ import yaml
 
 from monitor.core.text import visible
 from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError
+from monitor.on_call.routes import Muted, muted_receivers
 from monitor.settings.recommender import RecommenderSettings
 
 ALERT: Final = "RecsysDrill"
@@ -25,18 +27,23 @@ class Drill:
     """What was sent, and what Alertmanager says about it.
 
     `receivers` are those that get it, each with the kinds of its integrations; an empty tuple of kinds
-    delivers to nobody. `held_back` says why nothing will be sent.
+    delivers to nobody. `muted` are those whose routes have time intervals that hold it back, or may do so.
+    `held_back` says why nothing will be sent to anybody.
     """
 
     number: str
     labels: Mapping[str, str]
     ends: datetime
     receivers: Mapping[str, tuple[str, ...]]
+    muted: Mapping[str, Muted] = field(default_factory=dict)
     held_back: str = ""
 
     @property
     def will_be_sent(self) -> bool:
-        return not self.held_back and any(self.receivers.values())
+        silent = {name for name, one in self.muted.items() if one.certain}
+        return not self.held_back and any(
+            kinds for name, kinds in self.receivers.items() if name not in silent
+        )
 
 
 def drill_alert(
@@ -95,7 +102,9 @@ def send_drill(
 
 
 def _send(api: AlertmanagerApi, alert: Mapping[str, Any], sleep: Callable[[float], None]) -> Drill:
-    integrations = _integrations(api)
+    running = _running_config(api)
+    integrations = _integrations(running)
+    muted = _muted(running, alert)
     api.post("alerts", [alert])
     number = alert["labels"]["drill"]
     end = time.monotonic() + _PATIENCE
@@ -112,6 +121,7 @@ def _send(api: AlertmanagerApi, alert: Mapping[str, Any], sleep: Callable[[float
         labels=alert["labels"],
         ends=datetime.fromisoformat(alert["endsAt"]),
         receivers={name: integrations.get(name, ()) for name in names},
+        muted={name: muted[name] for name in names if name in muted},
         held_back=_reason(api, status),
     )
 
@@ -133,19 +143,32 @@ def _reason(api: AlertmanagerApi, status: Mapping[str, Any]) -> str:
     return f"the alert {visible(names[0]) if names else by} holds it back"
 
 
-def _integrations(api: AlertmanagerApi) -> dict[str, tuple[str, ...]]:
-    """The kinds of integrations of each receiver, from the running configuration; its secrets are masked."""
+def _running_config(api: AlertmanagerApi) -> Mapping[str, Any]:
+    """The configuration that Alertmanager runs with; its secrets are masked."""
     original = api.get("status")["config"]["original"]
     try:
-        receivers = yaml.safe_load(original).get("receivers") or ()
+        found: Mapping[str, Any] = yaml.safe_load(original)
     except yaml.YAMLError:
         raise AlertmanagerError("the configuration that Alertmanager shows cannot be read") from None
+    return found
+
+
+def _integrations(config: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The kinds of integrations of each receiver."""
     return {
         str(one["name"]): tuple(
             key.removesuffix(_SUFFIX) for key, configs in one.items() if key.endswith(_SUFFIX) and configs
         )
-        for one in receivers
+        for one in config.get("receivers") or ()
     }
+
+
+def _muted(config: Mapping[str, Any], alert: Mapping[str, Any]) -> dict[str, Muted]:
+    try:
+        return muted_receivers(config, alert["labels"], datetime.fromisoformat(alert["startsAt"]))
+    except (ValueError, re.error):  # Go knows escapes and patterns that Python does not
+        why = "the routes have time intervals, and which of them take the alert cannot be judged here"
+        return {str(one["name"]): Muted(why, certain=False) for one in config["receivers"]}
 
 
 def lasts(span: timedelta) -> str:

@@ -68,8 +68,8 @@ def read_message(payload: Mapping[str, Any]) -> Message:
 def as_text(message: Message, most_bytes: int) -> str:
     """The message as plain text of at most so many bytes of UTF-8.
 
-    Long lines are cut, so that the links of the first alert fit. Alerts that do not fit are left out: the
-    title has their number.
+    Long lines are cut, so that the links of the first alert fit. If they do not, the last ones are left out.
+    Further alerts that do not fit are left out: the title has their number.
 
     >>> as_text(Message("T", (Entry(("a", "b")), Entry(("c" * 9,))), 2), 12)
     'T\\n\\na\\nb'
@@ -78,8 +78,10 @@ def as_text(message: Message, most_bytes: int) -> str:
     text = _cut(message.title, longest)
     for entry in message.entries:
         lines = [_cut(line, longest) for line in entry.lines]
-        lines += [f"{label}: {address}" for label, address in entry.links]
-        whole = "\n".join([text, "", *lines])
+        links = [f"{label}: {address}" for label, address in entry.links]
+        whole = "\n".join([text, "", *lines, *links])
+        while len(whole.encode()) > most_bytes and links and entry is message.entries[0]:
+            whole = whole.removesuffix("\n" + links.pop())
         if len(whole.encode()) > most_bytes:
             break
         text = whole

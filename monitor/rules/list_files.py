@@ -26,7 +26,9 @@ from monitor.core.text import NAME_LENGTH, visible
 
 FORMATS = (".csv", ".txt", ".parquet")
 _KEPT = 32  # contents kept in memory; a monitor has a handful of lists
-_BIGINT = range(-(2**63), 2**63)
+_SIGNED_LIMIT = 2**63
+_WHOLE = range(-_SIGNED_LIMIT, 2**64)  # what a signed or an unsigned column of 64 bits can hold
+_WHOLE_TYPE = pa.decimal128(20, 0)  # holds all of them
 
 
 class ListFileError(ValueError):
@@ -48,13 +50,18 @@ class ListContent:
 
     @cached_property
     def integers(self) -> tuple[int, ...]:
-        """The ids that are whole numbers of 64 bits; the others cannot occur in an integer column."""
+        """The ids that are whole numbers of 64 bits, signed or unsigned: integer columns hold no others."""
         return tuple(dict.fromkeys(number for text in self.values if (number := _integer(text)) is not None))
 
+    def bans_a_number(self, signed: bool) -> bool:
+        """Whether a column of numbers, of at most 64 bits with a sign if `signed`, can hold an id."""
+        return any(not signed or number < _SIGNED_LIMIT for number in self.integers)
+
     def arrow(self, as_integers: bool) -> pa.Table:
-        """One column `value`, of 64-bit integers or of strings."""
+        """One column `value`: whole numbers, wide enough for every id, or strings."""
         if as_integers:
-            return pa.table({"value": pa.array(self.integers, pa.int64())})
+            wide = any(number >= _SIGNED_LIMIT for number in self.integers)
+            return pa.table({"value": pa.array(self.integers, _WHOLE_TYPE if wide else pa.int64())})
         return pa.table({"value": pa.array(self.values, pa.string())})
 
 
@@ -187,4 +194,4 @@ def _integer(text: str) -> int | None:
         number = int(whole if dot and fraction and not fraction.strip("0") else text)
     except ValueError:
         return None
-    return number if number in _BIGINT and text.strip() == text and "_" not in text else None
+    return number if number in _WHOLE and text.strip() == text and "_" not in text else None

@@ -81,7 +81,10 @@ class _SuiteReader:
             self._wrong("expectations", "must be a list of expectations")
             return []
         defaults = self.meta.get("parameters") or {}
-        self.parameters = {**(defaults if isinstance(defaults, dict) else {}), **self.source.parameters}
+        if not isinstance(defaults, dict):
+            self._wrong("meta.parameters", "must be a mapping")
+            defaults = {}
+        self.parameters = {**defaults, **self.source.parameters}
         used = names_in(entries) | set(defaults)
         for name in sorted(set(self.source.parameters) - used):
             message = f"{self.file} has no such parameter{did_you_mean(name, used)}"

@@ -22,7 +22,9 @@ class EventSettings(Settings):
         description="the relevance of the item; 0: the user judged the item as not relevant",
     )
     length: str | None = Field(
-        None, description="the catalog column with the item's whole length, in the unit of the event's value"
+        None,
+        description="the catalog column with the item's whole length, in the unit of the event's value; "
+        "items without a number there are left out (completion)",
     )
     complete: float = Field(
         0.9,
@@ -142,8 +144,10 @@ class MetricSettings(Settings):
 
     @field_validator("novelty")
     @classmethod
-    def _leaves_out_item_and_user(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _each_label_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         taken = [one for one in value if one in ("item", "user")]
         if taken:
             raise ValueError(f"novelty by {' and by '.join(taken)} is measured anyway; rename the column")
+        if TAGS in value and "tag" in value:
+            raise ValueError("the columns tags and tag would both have the label by=tag; rename one of them")
         return value

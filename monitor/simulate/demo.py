@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 from collections.abc import Callable
@@ -139,14 +140,13 @@ def demo_config(folder: Path | str) -> str:
     True
     """
     base = Path(folder).resolve()
-    places = {
-        "state": base / "state",
-        "exposures": base / "exposures" / "*.parquet",
-        "feedback": base / "feedback" / "*.parquet",
-        "catalog": base / "catalog.parquet",
-        "blacklist": base / "blacklist.csv",
-    }
-    return _CONFIG.format(**{name: _quoted(str(path)) for name, path in places.items()})
+    return _CONFIG.format(
+        state=_quoted(str(base / "state")),
+        exposures=_log(base / "exposures", "*.parquet"),
+        feedback=_log(base / "feedback", "*.parquet"),
+        catalog=_log(base, "catalog.parquet"),
+        blacklist=_quoted(str(base / "blacklist.csv")),
+    )
 
 
 def prepare_launch(folder: Path | str, url: str) -> Path:
@@ -165,17 +165,18 @@ def prepare_launch(folder: Path | str, url: str) -> Path:
     _write(batch.feedback, base / "feedback.parquet")
     _write(simulator.catalog(), base / "catalog.parquet")
     _write_text("\n".join(["item_id", *simulator.blacklist, ""]), base / "blacklist.csv")
-    places = {
-        "state": base / "state",
-        "exposures": base / "exposures.parquet",
-        "feedback": base / "feedback.parquet",
-        "catalog": base / "catalog.parquet",
-        "blacklist": base / "blacklist.csv",
-        **{name: base / "replays" / name / "log" / "*.parquet" for name in VARIANTS},
-    }
-    quoted = {name: _quoted(str(path)) for name, path in places.items()}
+    text = _LAUNCH.format(
+        url=url,
+        host=_quoted(urlsplit(url).netloc),
+        state=_quoted(str(base / "state")),
+        exposures=_log(base, "exposures.parquet"),
+        feedback=_log(base, "feedback.parquet"),
+        catalog=_log(base, "catalog.parquet"),
+        blacklist=_quoted(str(base / "blacklist.csv")),
+        **{name: _log(base / "replays" / name / "log", "*.parquet") for name in VARIANTS},
+    )
     config = base / "launch.yaml"
-    _write_text(_LAUNCH.format(url=url, host=_quoted(urlsplit(url).netloc), **quoted), config)
+    _write_text(text, config)
     return config
 
 
@@ -291,6 +292,11 @@ def _write_text(text: str, path: Path) -> None:
     os.replace(partial, path)
 
 
+def _log(folder: Path, pattern: str) -> str:
+    """The path of a log in a folder, whose own name is no pattern."""
+    return _quoted(str(Path(glob.escape(str(folder))) / pattern))
+
+
 def _quoted(text: str) -> str:
-    """The text as a single-quoted YAML scalar."""
-    return "'" + text.replace("'", "''") + "'"
+    """The text as a single-quoted YAML scalar without references."""
+    return "'" + text.replace("'", "''").replace("${", "$${") + "'"

@@ -93,9 +93,9 @@ class Recommender:
         traffic = self.simulator.traffic
         try:
             asked = json.loads(body)
-        except ValueError:
-            raise BadRequest("the body is not JSON") from None
-        if not isinstance(asked, dict) or not isinstance(asked.get("user_id"), str):
+        except (ValueError, RecursionError):
+            raise BadRequest("the body is not JSON, or too deeply nested") from None
+        if not isinstance(asked, dict) or not _is_text(asked.get("user_id")):
             raise BadRequest("the body is an object with a text user_id")
         n = asked.get("n", traffic.length)
         if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= traffic.length:
@@ -105,10 +105,13 @@ class Recommender:
         known = user < traffic.users and self.simulator.user_ids[user] == asked["user_id"]
         items: list[dict[str, Any]] = []
         if self.rng.random() >= variant.empty_share:
-            chosen, scores = self.simulator.rank(
-                np.array([user if known else 0]), now, now, self.rng,
-                noise=variant.noise, personal=variant.personal and known,
-            )  # fmt: skip
+            try:
+                chosen, scores = self.simulator.rank(
+                    np.array([user if known else 0]), now, now, self.rng,
+                    noise=variant.noise, personal=variant.personal and known,
+                )  # fmt: skip
+            except ValueError as error:  # the catalog begins later
+                raise BadRequest(f"now: {error}") from None
             place = chosen[0, :n]
             if self.rng.random() < variant.leak_share:
                 place[self.rng.integers(n)] = self.rng.choice(self.simulator.blacklisted)
@@ -119,11 +122,16 @@ class Recommender:
         return {"user_id": asked["user_id"], "model": variant.model, "items": items}
 
 
+def _is_text(value: object) -> bool:
+    """Whether a value of JSON is a text that an answer can repeat: half of a surrogate pair is not."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
 def _moment(text: object) -> datetime:
     if text is None:
         return datetime.now(UTC)
     try:
         moment = datetime.fromisoformat(str(text))
-    except ValueError:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # the second: a zone moves it out of the years 1 to 9999
         raise BadRequest("now is a time such as 2026-03-01T12:00:00Z") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

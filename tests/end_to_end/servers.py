@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ class Alertmanager:
     """deploy/alertmanager.yml with every receiver at the webhook and no patience.
 
     `receivers` take the place of those of the same name, as they are. `options` are further ones of the
-    program.
+    program. `intervals` are those of a receiver's routes by their kind: `always` or `long ago`.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class Alertmanager:
         webhook: str,
         receivers: Sequence[dict[str, Any]] = (),
         options: Sequence[str] = (),
+        intervals: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         program = shutil.which("alertmanager") or need("prometheus-alertmanager", "prometheus-alertmanager")
         config = yaml.safe_load((ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
@@ -47,6 +48,13 @@ class Alertmanager:
             route["group_wait"], route["group_interval"] = "0s", "1s"
             if route.get("receiver") == "dead-man":
                 route["repeat_interval"] = "2s"
+        for route in config["route"]["routes"]:
+            for kind, name in (intervals or {}).get(route["receiver"], {}).items():
+                route[kind] = [name]
+        config["time_intervals"] = [
+            {"name": "always", "time_intervals": [{"times": [{"start_time": "00:00", "end_time": "24:00"}]}]},
+            {"name": "long ago", "time_intervals": [{"years": ["1999"]}]},
+        ]
         port = free_port()
         self.target = f"127.0.0.1:{port}"
         path = folder / "alertmanager.yml"

@@ -36,6 +36,7 @@ TYPES = {
     "event": pa.string(),
     "value": pa.float64(),
     "length": pa.float64(),
+    "duration": pa.string(),
     "status": pa.string(),
     "latency": pa.float64(),
     "ever_shown": pa.bool_(),

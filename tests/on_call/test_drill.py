@@ -163,6 +163,26 @@ def test_a_drill_holds_no_ticket_back_and_one_that_is_held_back_says_by_what(tmp
         server.stop()
 
 
+def test_a_drill_on_a_route_that_is_muted_now_is_no_success(tmp_path: Path) -> None:
+    intervals = {
+        "page": {"mute_time_intervals": "long ago", "active_time_intervals": "always"},
+        "ticket": {"mute_time_intervals": "always"},
+    }
+    server = Alertmanager(tmp_path, "http://127.0.0.1:9", intervals=intervals)
+    plain = {"username": None, "password_file": None}
+    try:
+        server.up()
+        page = drill(tmp_path, url_of(server), server=plain)
+        assert (page.returncode, "held back" in page.stdout) == (0, False), page.stdout + page.stderr
+        ticket = drill(tmp_path, url_of(server), "--severity", "ticket", server=plain)
+        assert ticket.returncode == 1
+        why = "its route is muted now: mute_time_intervals always: no message is sent"
+        assert f"receiver     ticket: webhook\nheld back    {why}\n" in ticket.stdout
+        assert "arrived?" not in ticket.stdout
+    finally:
+        server.stop()
+
+
 def test_a_receiver_without_an_address_is_no_success(tmp_path: Path) -> None:
     server = Alertmanager(tmp_path, "http://127.0.0.1:9", [{"name": "page"}])
     try:

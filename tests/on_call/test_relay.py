@@ -123,6 +123,30 @@ def test_a_long_message_fits_wecom_with_the_links_of_its_first_alert(tmp_path: P
     assert "Silence: http://alertmanager.test/#/silences/new?filter=" in text
 
 
+@pytest.mark.parametrize(
+    ("evidence", "shown"),
+    [
+        ("https://m.test/e", ["Evidence", "Runbook", "Dashboard"]),
+        ("https://m.test/" + "e" * 1500, ["Evidence", "Runbook"]),
+        ("https://m.test/" + "e" * 3000, []),
+    ],
+    ids=lambda one: str(len(one)),
+)
+def test_links_that_do_not_fit_wecom_take_nothing_else_away(evidence: str, shown: list[str]) -> None:
+    notes = {
+        "evidence": evidence,
+        "runbook_url": "https://m.test/r",
+        "dashboard": "https://m.test/" + "d" * 600,
+    }
+    made = payload(description="bad", **notes)
+    made["alerts"][0]["labels"]["value"] = "長" * 200  # nine bytes each in the link to a silence
+    lines = as_text(read_message(made), 2048).splitlines()
+    texts = ["rule 0 is violated", "How bad: bad", "Since: 2026-03-09 14:00 UTC"]
+    assert lines[:5] == ["[PAGE] rule 0 is violated", "", *texts]
+    assert [line.partition(":")[0] for line in lines[5:]] == shown
+    assert len("\n".join(lines).encode()) <= 2048
+
+
 def test_links_that_are_no_web_pages_are_left_out_and_a_line_break_makes_no_line() -> None:
     notes = {
         "evidence": "javascript:alert(1)",

@@ -175,6 +175,14 @@ def test_a_parameter_or_disabled_rule_that_the_suite_does_not_have_is_a_mistake(
     ]
 
 
+@pytest.mark.parametrize("parameters", ["5", "[low]", "low"])
+def test_parameters_of_a_suite_that_are_no_mapping_are_a_mistake(tmp_path, parameters):
+    head = f"name: ours\nmeta: {{parameters: {parameters}}}\n"
+    assert problems(suite(tmp_path, entry(), head), base=tmp_path) == [
+        "ours.yaml: meta.parameters: must be a mapping"
+    ]
+
+
 BOMB = b"a0: &a0 [x, x]\n" + b"".join(
     b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 9)
 )

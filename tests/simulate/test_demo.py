@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-import yaml
 
+from monitor.config.load import load_config
+from monitor.logs.listing import list_files
 from monitor.simulate import demo
 from monitor.simulate.traffic import Simulator, Traffic
 
@@ -53,14 +54,24 @@ def test_prepare_writes_a_history_without_violations_that_ends_now(tmp_path: Pat
     assert config == tmp_path / "recsys-monitor.yaml"
 
 
-def test_the_config_names_existing_files_even_in_an_awkward_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "it's: a #folder {x}"
-    parsed = yaml.safe_load(demo.prepare(folder, NOW, traffic=SMALL).read_text(encoding="utf-8"))
-    recommender = parsed["recommenders"][0]
-    assert Path(recommender["logs"]["exposures"]["path"]) == folder / "exposures" / "*.parquet"
-    assert Path(recommender["logs"]["catalog"]["path"]).is_file()
-    assert Path(recommender["rules"][0]["parameters"]["blacklist"]).is_file()
-    assert (recommender["window"], recommender["every"], recommender["lateness"]) == ("10s", "2s", "3s")
+def test_the_configs_name_existing_files_even_in_an_awkward_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "it's: a #folder {x} [1] ${HOME} $${y}"
+    (demonstrated,) = load_config(demo.prepare(folder, NOW, traffic=SMALL)).recommenders
+    logs = demonstrated.logs.named()
+    assert {one.path.rsplit("/", 1)[0] for one in list_files(logs["exposures"])} == {f"{folder}/exposures"}
+    assert [one.path for one in list_files(logs["catalog"])] == [f"{folder}/catalog.parquet"]
+    assert Path(demonstrated.rules[0].parameters["blacklist"]).is_file()
+    lengths = (demonstrated.window, demonstrated.every, demonstrated.lateness)
+    assert lengths == tuple(timedelta(seconds=seconds) for seconds in (10, 2, 3))
+    launch = load_config(demo.prepare_launch(folder, "http://127.0.0.1:9109"))
+    assert launch.state == folder / "launch" / "state"
+    recorded, replayed = (one.logs.named() for one in launch.recommenders[:2])
+    for log in ("exposures", "feedback"):
+        assert [one.path for one in list_files(recorded[log])] == [f"{folder}/launch/{log}.parquet"]
+    answers = folder / "launch" / "replays" / "current" / "log" / "0.parquet"
+    answers.parent.mkdir(parents=True)
+    answers.touch()
+    assert [one.path for one in list_files(replayed["exposures"])] == [str(answers)]
 
 
 def test_live_leaks_one_blacklisted_item_within_the_first_half_minute(tmp_path: Path) -> None:

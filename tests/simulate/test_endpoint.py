@@ -111,12 +111,19 @@ def test_a_user_whom_nobody_knows_gets_a_list_too(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"{", "the body is not JSON"),
+        (b"{", "the body is not JSON, or too deeply nested"),
+        (b"[" * 9000, "the body is not JSON, or too deeply nested"),
         (b"[]", "the body is an object with a text user_id"),
         (b'{"user_id": 7}', "the body is an object with a text user_id"),
+        (b'{"user_id": "\\ud800"}', "the body is an object with a text user_id"),
         (b'{"user_id": "u", "n": 0}', "n is a whole number from 1 to 10"),
         (b'{"user_id": "u", "n": true}', "n is a whole number from 1 to 10"),
         (b'{"user_id": "u", "now": "noon"}', "now is a time such as 2026-03-01T12:00:00Z"),
+        (b'{"user_id": "u", "now": "0001-01-01T00:00+14:00"}', "now is a time such as 2026-03-01T12:00:00Z"),
+        (
+            b'{"user_id": "u", "now": "1900-01-01"}',
+            "now: only 0 items are available from 1900-01-01 00:00:00+00:00 to 1900-01-01 00:00:00+00:00",
+        ),
     ],
 )
 def test_a_request_that_is_not_understood_gets_a_sentence(client: TestClient, body: bytes, says: str) -> None:

@@ -18,6 +18,7 @@ from monitor.metrics.catalogue import SPECS
 START = datetime(2026, 1, 5, 10, tzinfo=UTC)
 SECOND = START + timedelta(hours=1)
 HOSTILE = "<b>'\\`\n"
+BANNED_SELLER = 2**63 + 4096  # a signed column of 64 bits cannot hold it
 PACKS = [
     {
         "pack": "arithmetic",
@@ -58,6 +59,14 @@ OWN = {
                 ("expect_table_row_count_to_be_between", {"min_value": 1000}, "exposures"),
                 ("expect_column_values_to_be_in_set",
                     {"column": "event", "value_set": ["click"]}, "feedback"),
+                ("expect_column_values_to_not_be_in_list_file",
+                    {"column": "seller", "list_path": "sellers.txt"}, "exposures"),
+                ("expect_column_values_to_be_on_shelf",
+                    {"column": "item_id", "status_column": "live"}, "exposures"),
+                ("expect_column_values_to_be_on_shelf",
+                    {"column": "item_id", "status_column": "state", "on_shelf_values": [1.0]}, "exposures"),
+                ("expect_column_values_to_be_on_shelf",
+                    {"column": "item_id", "status_column": "on_sale", "on_shelf_values": ["0"]}, "exposures"),
                 (
                     "unexpected_rows_expectation",
                     {"unexpected_rows_query": "SELECT * FROM {batch} WHERE position = 4"},
@@ -101,6 +110,8 @@ def catalog() -> list[dict]:
             "opens": START + timedelta(minutes=70) if n == 1 else None,
             "closes": START + timedelta(minutes=80) if n == 2 else None,
             "on_sale": n != 3,
+            "live": float(n != 5),
+            "state": ["TRUE", "1", "1.0", "0", None, "false"][n % 6],
         }
         for n in range(10)
     ]
@@ -118,8 +129,13 @@ def write(folder: Path) -> None:
     """The log, and a config for each engine: duckdb.yaml and spark.yaml."""
     shown = exposures()
     for name, rows in (("exposures", shown), ("catalog", catalog()), ("feedback", feedback(shown))):
-        pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+        table = pa.Table.from_pylist(rows)
+        if name == "exposures":
+            sellers = [BANNED_SELLER if n % 5 == 0 else n for n in range(len(rows))]
+            table = table.append_column("seller", pa.array(sellers, pa.uint64()))
+        pq.write_table(table, folder / f"{name}.parquet")
     (folder / "blacklist.txt").write_text(f"i4\nnobody's\n{HOSTILE[:-1]}\n", encoding="utf-8")
+    (folder / "sellers.txt").write_text(f"{BANNED_SELLER}\n3\n", encoding="utf-8")
     (folder / "own.yaml").write_text(yaml.safe_dump(OWN), encoding="utf-8")
     spark = {"kind": "spark", "url": "local[2]", "spark_from": 0}  # all else is Spark's default
     engines = {"duckdb": {"threads": 1}, "spark": spark}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import run_monitor
-from tests.spark.faulty import PACKS, SECOND, assert_same, results_of, write
+from tests.spark.faulty import PACKS, SECOND, assert_same, exposures, results_of, write
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +48,23 @@ def test_the_evidence_of_every_broken_rule_is_the_same(checked):
             compared += got == want["evidence"]
             assert len(got) == len(want["evidence"]) <= 3
     assert compared > 15
+
+
+def test_a_banned_id_beyond_the_signed_numbers_is_found_on_both(checked):
+    shown = exposures()
+    banned = [n for n, row in enumerate(shown) if n % 5 == 0 and row["ts"] >= SECOND]
+    for results in checked.values():
+        (found,) = [one for one in results.values() if one["labels"].get("rule") == "own-7"]
+        assert found["violations"] == len(banned) > 5
+
+
+def test_a_status_of_one_is_true_on_both_however_it_is_written(checked):
+    shown = [row["item_id"] for row in exposures() if row["ts"] >= SECOND][:-1]
+    for rule, off in (
+        ("own-8", ["i5"]),
+        ("own-9", ["i3", "i5", "i9"]),
+        ("own-10", [f"i{n}" for n in range(10) if n != 3]),
+    ):
+        for results in checked.values():
+            (found,) = [one for one in results.values() if one["labels"].get("rule") == rule]
+            assert found["violations"] == sum(item in off for item in shown) > 5

@@ -14,7 +14,12 @@ from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.worlds import by_name, shared_of
 from tests.spark.worlds import EMPTY, ONE_CATEGORY, SEVERAL_CATEGORIES, VECTORS
 
-EVENTS = {"click": EventSettings(), "buy": EventSettings(grade=3), "play": EventSettings(length="length")}
+EVENTS = {
+    "click": EventSettings(),
+    "buy": EventSettings(grade=3),
+    "play": EventSettings(length="length"),
+    "watch": EventSettings(length="duration"),
+}
 # Places whose fractions no decimal holds: Spark must not compute in decimals.
 SETTINGS = MetricSettings(
     score_range=(0, 1),

@@ -57,9 +57,10 @@ def _action(
 ONE_CATEGORY = World(
     _shown(),
     [
-        {"item_id": item, "category": category, "length": float(len(item))}
-        for item, category in (
-            ("a", "x"), ("b", "y'"), ("c", "x"), (HOSTILE, None), ("<b>é</b>\n", ""), ("g", "z"),
+        {"item_id": item, "category": category, "length": float(len(item)), "duration": duration}
+        for item, category, duration in (
+            ("a", "x", "1"), ("b", "y'", "n/a"), ("c", "x", " 2.5 "), (HOSTILE, None, ""),
+            ("<b>é</b>\n", "", None), ("g", "z", "nan"),
         )
     ],
     feedback=[
@@ -74,13 +75,17 @@ ONE_CATEGORY = World(
         _action("u1", "b", "r0", "play", 0.5),
         _action("u2", HOSTILE, "r1", "play", math.nan),
         _action("u'3", "c", "r7", "play", 0.95),
+        _action("u1", "a", "r0", "watch", 1.0),
+        _action("u1", "b", "r0", "watch", 1.0),
+        _action("u2", HOSTILE, "r1", "watch", 1.0),
+        _action("u'3", "c", "r7", "watch", 1.0),
     ],
     history=[("u1", "a", 3), ("u1", "g", 1), ("u2", "a", 2), ("u'3", HOSTILE, 9)],
     history_actions=[("u1", "c"), ("u2", "b"), ("u4", "a"), ("u4", "a")],
     yesterday=[("u1", "a"), ("u1", "b"), ("u2", "c")],
     today=[("u1", "a"), ("u1", "c"), ("u2", "c"), ("u4", "a")],
     columns=("position", "score", "propensity", "scene", "shelf", "page", "status", "latency", "ever_shown"),
-    catalog_columns=("category", "length"),
+    catalog_columns=("category", "length", "duration"),
     feedback_columns=("request_id", "value"),
 )  # fmt: skip
 SEVERAL_CATEGORIES = replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from monitor.config.problems import Problem, nearest
@@ -41,7 +42,7 @@ def check_series(
         return
     if metric in settings.metrics.disable:
         yield Problem(f"{place}.metric", f"{metric} is not measured: metrics.disable names it")
-    if labels.get(_DIMENSION) == POSITION and not spec.of_rows:
+    if labels.get(_DIMENSION) == POSITION and spec.sliced and not spec.of_rows:
         yield needs_whole_lists(f"{place}.labels", metric)
     yield from _labels(f"{place}.labels", spec, labels, settings)
     yield from _needs(f"{place}.metric", spec, labels, settings)
@@ -67,6 +68,8 @@ def _labels(
     rolled_up = labels.get(_DIMENSION) == ROLLUP
     if rolled_up:
         yield from _rollup(place, spec, labels, settings)
+    elif _DIMENSION in labels and not spec.sliced:
+        yield Problem(place, f"{spec.name} is never sliced")
     elif _DIMENSION in labels and settings.slices.metrics and spec.name not in settings.slices.metrics:
         yield Problem(place, f"slices.metrics does not name {spec.name}, so it is not measured by slice")
     for name in labels:
@@ -93,7 +96,12 @@ def _labels(
         yield Problem(place, f"{spec.name} is not measured by {quoted(by)}; {hint}")
     if (_DIMENSION in labels) != (_VALUE in labels):
         yield Problem(place, "a slice needs both dimension and value")
-    elif _DIMENSION in labels and not rolled_up and labels[_DIMENSION] not in settings.slices.by:
+    elif (
+        _DIMENSION in labels
+        and spec.sliced
+        and not rolled_up
+        and labels[_DIMENSION] not in settings.slices.by
+    ):
         yield Problem(place, f"slices.by does not name {quoted(labels[_DIMENSION])}")
 
 
@@ -109,13 +117,14 @@ def _rollup(
 
 
 def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
+    low, high = spec.bounds
+    kind = "ratio" if spec.unit == "ratio" else "number"
+    values = f"a {kind} from {low:g} to {high:g}" if math.isfinite(high) else f"never below {low:g}"
     for side, bound in (("min", one.min), ("max", one.max), ("clear", one.clear)):
-        if bound is not None and spec.unit == "ratio" and not 0 <= bound <= 1:
-            percent = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
-            yield Problem(
-                f"{place}.{side}",
-                f"{spec.name} is a ratio from 0 to 1, so {bound:g} is out of range{percent}",
-            )
+        if bound is not None and not low <= bound <= high:
+            percent = f"; for {bound:g} % write {bound / 100:g}" if high < bound <= 100 else ""
+            text = f"{spec.name} is {values}, so {bound:g} is out of range{percent}"
+            yield Problem(f"{place}.{side}", text)
 
 
 def _clear(place: str, one: Objective) -> Iterator[Problem]:

@@ -165,7 +165,7 @@ def _bands(draft: Draft) -> Iterable[str]:
 
 def _section(head: str, lines: Sequence[str]) -> Iterable[str]:
     """A key with its lines; a comment as a whole if all of its lines are comments."""
-    if any(not line.startswith("#") for line in lines):
+    if any(not line.lstrip().startswith("#") for line in lines):
         yield f"    {head}"
         yield from (f"      {line}" for line in lines)
     elif lines:

@@ -49,9 +49,11 @@ def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[
     if score is not None:
         finite = (score.isnan() | score.isinf()).ifelse(ibis.null("float64"), score)
         sums |= {"lowest": finite.min(), "highest": finite.max()}
+    if c.POSITION in rows.columns:
+        sums["placed"] = rows[c.POSITION].count()
     whole = rows.aggregate(**sums).execute().iloc[0].to_dict()
     per = {"n": item.count(), "different": item.nunique()}
-    has_position = c.POSITION in rows.columns
+    has_position = whole.get("placed", 0) > 0  # a column may hold nothing that can be read
     if has_position:
         place = rows[c.POSITION]
         per |= {"low": place.min(), "high": place.max(), "places": place.nunique(), "placed": place.count()}

@@ -227,7 +227,11 @@ def _list_file(rule: LoadedRule) -> str | None:
     if not isinstance(path, str):
         return None
     try:
-        FILES.read(path, getattr(rule.expectation, "list_column", "item_id"))
+        FILES.read(
+            path,
+            getattr(rule.expectation, "list_column", "item_id"),
+            allow_empty=getattr(rule.expectation, "allow_empty", False),
+        )
     except ListFileError as exc:
         return str(exc)
     return None

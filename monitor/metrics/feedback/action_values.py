@@ -55,11 +55,13 @@ COMPLETION = action_spec(
     interval="Wilson of means",
     parameters=("events", "attribution"),
     formula="actions with value >= `complete` x the item's length / actions with a finite value on an item "
-    f"whose length is above 0; `complete` and `length` of the event's settings; {MEANT}. {USERS}.",
+    "whose length is a finite number above 0; `complete` and `length` of the event's settings; "
+    f"{MEANT}. {USERS}.",
     answers="Do users finish what they start?",
     misleads="Short items are completed more often: a shift to them looks like success. Several plays of "
     "one item are several actions: an item that was finished on the second day has one unfinished play. "
-    "Actions without a value or on an item of unknown length are left out (and counted).",
+    "Actions without a value, or on an item whose length is missing or is no number (`n/a`), are left out "
+    "(and counted).",
     requires=("exposures", "feedback.value", "catalog"),
     samples="actions with a value and a length",
     no_data="no action has both a finite value and a length above 0",

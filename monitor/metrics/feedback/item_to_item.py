@@ -10,6 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import EVENT, ITEM_ID, REQUEST_ID, TS, USER_ID
 from monitor.core.results import Result
+from monitor.logs.canonical import identifier
 from monitor.metrics.family import AggregateRow, Family, MetricSpec, Theme, make
 from monitor.metrics.feedback.ranked import PLACE, in_order, no_order, ordering
 from monitor.metrics.shared import Shared, listed
@@ -125,13 +126,9 @@ def _places(
 
 
 def _on_pages(shared: Shared, settings: MetricSettings, key: str | None) -> ir.Table:
-    """The exposures on an item's page, with that item as text in `seed`: its column may have any type."""
+    """The exposures on an item's page, with that item as text in `seed`, read as the logs' own ids are."""
     rows = shared.rows(key)
     assert settings.seed_item is not None
-    seed = rows[settings.seed_item]
-    if seed.type().is_floating():  # whole numbers with gaps, as pandas writes them
-        seed = seed.nullif(float("nan"))
-        seed = seed.cast("int64") if rows[ITEM_ID].type().is_integer() else seed
-    rows = rows.mutate(**{_SEED: seed.cast("string")})
+    rows = rows.mutate(**{_SEED: identifier(rows[settings.seed_item], "string")})
     rows = rows.filter(rows[_SEED].notnull(), rows[REQUEST_ID].notnull())
     return rows.select(_SEED, REQUEST_ID, TS, ITEM_ID, *listed(key), *ordering(rows))

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 
 from monitor.core.columns import ITEM_ID, TS
 from monitor.core.digest import digest
-from monitor.rules.expectations.items import list_content
+from monitor.rules.expectations.items import WHOLE_NUMBER, list_content, shelf_words
 from monitor.rules.expectations.numbers import SMALLEST_NORMAL
 from monitor.rules.gx.internals import (
     ColumnMapMetricProvider,
@@ -27,7 +27,8 @@ from monitor.rules.gx.internals import (
     metric_value,
 )
 
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_SIGNED = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = (*_SIGNED, "float", "double", "decimal")
 _DOMAIN = ("batch_id", "table", "column", "row_condition", "condition_parser")
 
 
@@ -81,8 +82,10 @@ def _not_in_list_file(rows: DataFrame, column: str, kwargs: dict[str, Any]) -> s
     path, content = kwargs["list_path"], list_content(kwargs)
     kind = dict(rows.dtypes).get(column, "")
     number = kind.startswith(_NUMBERS)
-    if number and content.values and not content.integers:
-        raise ValueError(f"no id of the list file {path} is a whole number, and column {column} holds {kind}")
+    if number and content.values and not content.bans_a_number(signed=kind in _SIGNED):
+        raise ValueError(
+            f"no id of the list file {path} is a whole number that column {column} ({kind}) can hold"
+        )
     place = digest(f"{path} {kwargs.get('list_column')}", 8)
     table = f"list_{place}_{content.version}_{'integers' if number else 'strings'}"
     catalog = rows.sparkSession.catalog
@@ -115,8 +118,9 @@ def _on_shelf(_rows: DataFrame, column: str, kwargs: dict[str, Any]) -> str:
     )
     off = "false"
     if status := kwargs.get("status_column"):
-        good = ", ".join(_text(str(one).lower()) for one in kwargs.get("on_shelf_values") or (True,))
+        good = ", ".join(map(_text, shelf_words(kwargs.get("on_shelf_values"))))
         word = f"lower(CAST({quoted(status)} AS STRING))"
+        word = f"regexp_replace({word}, {_text(WHOLE_NUMBER)}, '$1')"
         off = f"({word} IS NOT NULL AND {word} NOT IN ({good}))"
     items = (
         f"SELECT {key} AS shelf_item, max({begins}) AS shelf_from, min({ends}) AS shelf_until, "  # noqa: S608 - quoted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -22,17 +22,8 @@ from monitor.rules.gx.internals import (
 )
 from monitor.rules.list_files import FILES, ListContent
 
-_WHOLE = (
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-)
+_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_WHOLE = (*_SIGNED, "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 
 
@@ -62,11 +53,11 @@ class _NotInListFile(ColumnMapMetricProvider):
         kind = column_type(_metrics, column.name)
         # Numbers with gaps are floating ones in many logs, where 7 is 7.0.
         number = kind in _WHOLE or kind.startswith(_FRACTIONS)
-        if number and content.values and not content.integers:
+        if number and content.values and not content.bans_a_number(signed=kind in _SIGNED):
             # Nothing could violate such a list: the rule would always be ok.
             raise ValueError(
-                f"no id of the list file {content.path} is a whole number, and column {column.name} holds "
-                f"{kind}"
+                f"no id of the list file {content.path} is a whole number that column {column.name} "
+                f"({kind}) can hold"
             )
         table = _execution_engine.list_table(content, as_integers=number)
         compared = column if number or kind == "VARCHAR" else sa.cast(column, sa.String)
@@ -97,7 +88,7 @@ class ExpectColumnValuesToNotBeInListFile(ColumnMapExpectation):
         mostly: the smallest share of values that must hold (soft rules).
 
     Errors: a file that is missing, not understood, or without any id makes the rule an error, never ok. So
-    does a list without a single whole number for a column of numbers.
+    does a list without a single whole number that a column of numbers can hold.
     """
 
     list_path: str
@@ -137,7 +128,7 @@ class _InCatalog(ColumnMapMetricProvider):
 
 
 class ExpectColumnValuesToBeInCatalog(ColumnMapExpectation):
-    """Every value is an item of the catalog. DuckDB only: it looks at a second table.
+    """Every value is an item of the catalog. Not on pandas: it looks at a second table.
 
     Arguments:
         column: the column of item ids.
@@ -208,7 +199,13 @@ def _source(selectable: Any) -> Any:
     return selectable.subquery() if isinstance(selectable, sa.Select) else selectable
 
 
+WHOLE_NUMBER = r"^(-?\d+)\.0+$"  # numbers with gaps are floating ones: 1.0 is 1
 _TRUTHS = ({"true", "1"}, {"false", "0"})
+
+
+def shelf_words(values: Iterable[Any] | None) -> list[str]:
+    """How a status may say one of the `on_shelf_values`, in small letters."""
+    return sorted({word for value in values or (True,) for word in _words(value)})
 
 
 def _words(value: Any) -> set[str]:
@@ -234,9 +231,9 @@ def _off_shelf(exposures: Any, named: Mapping[str, Any]) -> tuple[Any, Any]:
     status = named.get("status_column")
     off: Any = sa.false()
     if status:
-        good = sorted({word for value in named.get("on_shelf_values") or (True,) for word in _words(value)})
+        good = shelf_words(named.get("on_shelf_values"))
         word = sa.func.lower(sa.cast(sa.column(status), sa.String))
-        word = sa.func.regexp_replace(word, r"^(-?\d+)\.0+$", r"\1")  # numbers with gaps are floating ones
+        word = sa.func.regexp_replace(word, WHOLE_NUMBER, r"\1")
         off = sa.and_(word.is_not(None), word.not_in(good))
     first, last = (
         sa.select(end(shown)).select_from(exposures).correlate(None).scalar_subquery()
@@ -260,7 +257,7 @@ def _off_shelf(exposures: Any, named: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 class ExpectColumnValuesToBeOnShelf(ColumnMapExpectation):
-    """Every item was on the shelf when it was shown. DuckDB only: it looks at a second table.
+    """Every item was on the shelf when it was shown. Not on pandas: it looks at a second table.
 
     An item is off the shelf where its status is none of `on_shelf_values`, before its `from_column`, and
     from its `until_column` on; a missing start or end is no bound. An item that the catalog lacks is not

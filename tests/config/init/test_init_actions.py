@@ -54,6 +54,14 @@ def test_impressions_are_no_events_and_at_most_ten_events_are_used(init, shop):
     assert "# not judged: click_10 (30): left out" in written.text
 
 
+def test_without_an_event_that_is_judged_the_metrics_are_a_comment(init, shop):
+    rows = frame().drop(columns="score")
+    settings, _, written = init(shop(actions(rows, {"impression": 30}), rows))
+    assert list(settings.metrics.events) == ["click"], "the default"
+    assert "    # metrics: # every one" in written.text
+    assert "    #     # not judged: impression (30): an exposure is not an action" in written.text
+
+
 def test_hostile_event_names_are_quoted(init, shop):
     found = actions(frame(), {name: 30 - number for number, name in enumerate(HOSTILE)})
     settings, _, written = init(shop(found))

@@ -27,6 +27,15 @@ def test_a_column_whose_values_contradict_its_name_is_not_used(init, tmp_path):
     assert (columns["ts"], columns["position"], columns["score"]) == ("ts", "position", "confidence")
 
 
+@pytest.mark.parametrize("position", [None, float("nan"), "top", 0.5], ids=str)
+def test_positions_that_cannot_be_read_are_no_positions(init, tmp_path, position):
+    frame(60).assign(position=position).to_parquet(tmp_path / "log.parquet")
+    settings, _, written = init(tmp_path / "log.parquet")
+    assert "position" not in settings.logs.exposures.columns
+    assert "disable: [position_gaps]} # the longest list has 5; no position is logged" in written.text
+    assert "# - pack: order # needs lists of two items or more that have positions and scores" in written.text
+
+
 @pytest.mark.parametrize("column", ["request_id", "user_id", "ts", "item_id"])
 def test_a_missing_column_is_a_todo_with_advice(tmp_path, column):
     keep = [one for one in ("request_id", "user_id", "ts", "item_id") if one != column]

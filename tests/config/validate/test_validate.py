@@ -93,6 +93,16 @@ def test_a_look_at_the_logs_writes_nothing(shop, command):
     assert {path: path.stat().st_mtime_ns for path in shop.folder.rglob("*")} == before
 
 
+def test_a_list_that_may_be_empty_is_accepted(shop, command):
+    (shop.folder / "blocked.csv").write_text("item_id\n")
+    parameters = {"blacklist": "blocked.csv", "allow_empty": True}
+    shop.recommender["rules"] = [{"pack": "blacklist", "parameters": parameters}]
+    shop.write()
+    code, output, errors = command("validate", "--config", "shop.yaml")
+    assert (code, errors) == (0, "")
+    assert "1 rule(s) have the columns and list files that they need" in output
+
+
 def test_no_logs_accepts_a_config_whose_logs_are_elsewhere(shop, command):
     shop.write()
     for path in shop.folder.glob("*.parquet"):

@@ -9,7 +9,7 @@ import pytest
 from monitor.core.results import Status
 from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.feedback.test_business import PLAYS, did, measured
-from tests.metrics.worlds import lists
+from tests.metrics.worlds import START, lists
 
 
 def test_values_of_orders_are_summed_and_values_that_are_not_finite_are_counted():
@@ -53,3 +53,28 @@ def test_completion_is_the_share_of_plays_that_reach_enough_of_the_length():
     assert (found.value, found.samples) == (pytest.approx(2 / 3), 3)
     assert found.detail == "left out: 3 of 6 actions without a value or a length"
     assert ("completion", "", "click") not in measured(shown, done, PLAYS)
+
+
+TEXTS = ("10", "n/a", "", None, " 5.0 ", "nan", "inf", "0")
+
+
+def test_an_item_whose_length_is_no_number_is_left_out_of_completion():
+    items = "abcdefgh"
+    catalog = [{"item_id": item, "duration": text} for item, text in zip(items, TEXTS, strict=True)]
+    plays = MetricSettings(events={"play": EventSettings(length="duration")})
+    more = {"catalog": catalog, "catalog_columns": ("duration",)}
+    found = measured(lists(("u", items)), did("r0", items, "play", 9.0), plays, **more)
+    completion = found["completion", "", "play"]
+    assert (completion.value, completion.samples) == (1.0, 2)
+    assert completion.detail == "left out: 6 of 8 actions without a value or a length"
+
+
+def test_a_length_that_is_a_time_leaves_every_item_out():
+    plays = MetricSettings(events={"play": EventSettings(length="created_at")})
+    more = {"catalog": [{"item_id": "a", "created_at": START}], "catalog_columns": ("created_at",)}
+    found = measured(lists(("u", "a")), did("r0", "a", "play", 9.0), plays, **more)
+    assert found["completion", "", "play"].status is Status.NO_DATA
+    assert (
+        found["completion", "", "play"].detail == "none of 1 actions has both a value and the item's length"
+    )
+    assert found["action_rate", "pv", "play"].value == 1.0

@@ -105,13 +105,14 @@ def test_without_the_seed_column_the_reason_says_what_is_missing():
     assert reason == "needs the column page of the log exposures"
 
 
-def test_pages_of_a_numeric_column_with_gaps_are_found():
+@pytest.mark.parametrize("ids", [pa.int64(), pa.string()], ids=str)
+def test_pages_of_a_numeric_column_with_gaps_are_found(ids):
     backend = embedded()
     shown = pa.table(
         {
             "request_id": [1, 1, 2],
             "user_id": [1, 1, 1],
-            "item_id": [8, 9, 7],
+            "item_id": pa.array([8, 9, 7]).cast(ids),
             "ts": [START] * 3,
             "position": [1, 2, 1],
             "page": [7.0, 7.0, float("nan")],
@@ -120,7 +121,7 @@ def test_pages_of_a_numeric_column_with_gaps_are_found():
     done = pa.table(
         {
             "user_id": [1, 1],
-            "item_id": [7, 9],
+            "item_id": pa.array([7, 9]).cast(ids),
             "ts": [START, START + timedelta(minutes=1)],
             "event": ["click"] * 2,
         }

@@ -52,6 +52,27 @@ def test_a_number_is_banned_however_the_log_and_the_list_write_it(engine, tmp_pa
     assert on_duckdb(engine, {"seller": pa.array([7, 8, None]).cast(dtype)}, rule) == (2, 1)
 
 
+@pytest.mark.parametrize("big", [2**63, 2**63 + 5, 2**64 - 1])
+def test_an_id_beyond_the_signed_numbers_is_banned_in_an_unsigned_column(engine, tmp_path, big):
+    (tmp_path / "list.txt").write_text(f"{big}\n99\n{2**64}\n-{2**63}\n")
+    path = str(tmp_path / "list.txt")
+    rule = expectation("expect_column_values_to_not_be_in_list_file", column="seller", list_path=path)
+    assert both(engine, {"seller": pa.array([big, big - 1, 99, 7], pa.uint64())}, rule) == (4, 2)
+    for dtype in (pa.int64(), pa.float32(), pa.float64(), pa.decimal128(38, 0)):
+        assert on_duckdb(engine, {"seller": pa.array([98, 99]).cast(dtype)}, rule) == (2, 1)
+    (tmp_path / "list.txt").write_text(f"{big}\n")
+    assert both(engine, {"seller": pa.array([big, 7], pa.uint64())}, rule) == (2, 1)
+
+
+def test_a_list_of_numbers_that_the_column_cannot_hold_is_an_error(engine, tmp_path):
+    (tmp_path / "list.txt").write_text(f"{2**63}\n")
+    path = str(tmp_path / "list.txt")
+    rule = expectation("expect_column_values_to_not_be_in_list_file", column="n", list_path=path)
+    engine.connection.execute("CREATE OR REPLACE TABLE exposures AS SELECT 7::BIGINT AS n")
+    (outcome,) = engine.judge("exposures", [rule])
+    assert "is a whole number that column n (BIGINT) can hold" in outcome.error
+
+
 def test_a_list_without_numbers_is_an_error_for_a_column_of_numbers(engine, tmp_path):
     (tmp_path / "list.txt").write_text("abc\nsku-7\n")
     path = str(tmp_path / "list.txt")
