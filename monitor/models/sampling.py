@@ -20,7 +20,9 @@ from monitor.models.splits import judgeable
 from monitor.settings.models import ModelSettings
 
 LIMIT: Final = 50_000
+_IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
 _PARTS: Final = 1_000_003  # a prime: which part a row is in has nothing to do with how its id is made
+_HASH: Final = "__hash"
 _AT: Final = "__at_{}"
 _OFFLINE: Final = "__offline_{}"
 _OFFLINE_AT: Final = "__offline_at_{}"
@@ -52,11 +54,8 @@ def _is_value(kind: ibis.DataType) -> bool:
 def sample_rows(rows: ir.Table, features: Sequence[str], models: ModelSettings, limit: int = LIMIT) -> Sample:
     """About `limit` usable rows at most, with the columns of the diagnosis."""
     sound = judgeable(rows)
-    few = _part(sound, [name for name in _IDS if name in sound.columns] or [SCORE], limit)
-    return _sample(_ordered(few.select(**_columns(few, features, models)).to_pyarrow()), features, models)
-
-
-_IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
+    few = _some_rows(sound.select(**_columns(sound, features, models)), limit)
+    return _sample(_ordered(few.to_pyarrow()), features, models)
 
 
 def sample_pairs(
@@ -74,7 +73,7 @@ def sample_pairs(
     if not keys:
         return None
     sound = judgeable(online)
-    left = _once(_keyed(_part(sound, keys, limit), keys), len(keys))
+    left = _once(_some_keys(_keyed(sound, keys), len(keys), limit), len(keys))
     right = _once(_keyed(offline, keys), len(keys))
     own = {_OFFLINE.format(name): right[name] for name in features}
     own |= {_OFFLINE_AT.format(name): right[at] for name, at in _times(right, features, models).items()}
@@ -95,14 +94,39 @@ def sample_pairs(
     return Pairs(served, values, times)
 
 
-def _part(rows: ir.Table, names: Sequence[str], limit: int) -> ir.Table:
-    """About `limit` rows, chosen by a hash of their keys, so that both sides choose the same pairs."""
+def _some_rows(rows: ir.Table, limit: int) -> ir.Table:
+    """About `limit` rows, each chosen independently of the others.
+
+    The hash is of the whole row: an id may be null in all rows, and rows may share a user or a score. Equal
+    rows are numbered, because their hash alone would choose all of them or none.
+    """
+    hashed = rows.mutate(**{_HASH: _hash_of(rows.columns, rows)})
+    counts = hashed.aggregate(rows=hashed.count(), distinct=hashed[_HASH].nunique())
+    (found,) = counts.to_pyarrow().to_pylist()
+    n = int(found["rows"])
+    if n <= limit:
+        return rows
+    if found["distinct"] < n:  # else there is nothing to number, which would take memory for all rows
+        hashed = hashed.mutate(__number=ibis.row_number().over(ibis.window(group_by=hashed[_HASH])))
+        hashed = hashed.mutate(**{_HASH: _hash_of((_HASH, "__number"), hashed)})
+    return hashed.filter(_is_chosen(hashed[_HASH], limit, n)).select(rows.columns)
+
+
+def _some_keys(rows: ir.Table, keys: int, limit: int) -> ir.Table:
+    """About `limit` rows of `_keyed`. The rows of a key stay together, so that `_once` sees all of them."""
     n = int(rows.count().to_pyarrow().as_py())
     if n <= limit:
         return rows
-    text = reduce(lambda one, other: one + "\x1f" + other, (as_text(rows[x]).fill_null("") for x in names))
-    number = text.hash().cast("int64")
-    return rows.filter((number % _PARTS + _PARTS) % _PARTS < limit * _PARTS // n)
+    return rows.filter(_is_chosen(_hash_of([_KEY.format(i) for i in range(keys)], rows), limit, n))
+
+
+def _hash_of(names: Sequence[str], rows: ir.Table) -> ir.Value:
+    """One hash of several columns, nulls included."""
+    return ibis.struct({f"_{i}": rows[name] for i, name in enumerate(names)}).hash()
+
+
+def _is_chosen(number: ir.Value, limit: int, n: int) -> ir.Value:
+    return (number % _PARTS + _PARTS) % _PARTS < limit * _PARTS // n
 
 
 def _ordered(table: pa.Table) -> pa.Table:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import math
 
+import pyarrow as pa
 import pytest
 
 from monitor.cli.diagnose import diagnose
 from monitor.cli.terminal import VIOLATED
+from monitor.models.sampling import sample_rows
+from monitor.settings.models import DiagnosedModels
 from tests.models.model_world import write_world
 from tests.spark.conftest import OPTIONS
+from tests.spark.test_metrics_on_spark import Tables
 
 CONFIG = """\
 engine: {engine}
@@ -61,3 +65,17 @@ def test_the_cause_is_named_on_both(diagnosed):
     for results in diagnosed.values():
         causes = [dict(labels)["cause"] for metric, *labels in results if metric == "auc_gap_cause"]
         assert causes == ["serving_skew"]
+
+
+def test_equal_rows_are_sampled_independently_on_spark(spark):
+    n = 4000
+    rows = {
+        "request_id": pa.nulls(n, pa.string()),
+        "score": [0.2, 0.8] * (n // 2),
+        "label": [0, 1] * (n // 2),
+    }
+    sample = sample_rows(
+        Tables(spark).create_table("equal", pa.table(rows)), (), DiagnosedModels(), limit=1000
+    )
+    assert 850 < len(sample) < 1150
+    assert 0.4 < sample.labels.mean() < 0.6
