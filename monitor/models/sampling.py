@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from monitor.core.columns import ITEM_ID, LABEL, REQUEST_ID, ROW_NUMBERS, SAMPLES, SCORE, TS, TYPES, USER_ID
 from monitor.models.diagnosis.sample import Pairs, Sample
 from monitor.models.feature_values import as_text, known
+from monitor.models.parts import HASH, hash_of, hashed, in_part, told_apart
 from monitor.models.splits import judgeable
 from monitor.settings.models import ModelSettings
 
 LIMIT: Final = 50_000
 _IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
-_PARTS: Final = 1_000_003  # a prime: which part a row is in has nothing to do with how its id is made
-_HASH: Final = "__hash"
 _AT: Final = "__at_{}"
 _OFFLINE: Final = "__offline_{}"
 _OFFLINE_AT: Final = "__offline_at_{}"
@@ -97,19 +96,17 @@ def sample_pairs(
 def _some_rows(rows: ir.Table, limit: int) -> ir.Table:
     """About `limit` rows, each chosen independently of the others.
 
-    The hash is of the whole row: an id may be null in all rows, and rows may share a user or a score. Equal
-    rows are numbered, because their hash alone would choose all of them or none.
+    The hash is of the whole row: an id may be null in all rows, and rows may share a user or a score.
     """
-    hashed = rows.mutate(**{_HASH: _hash_of(rows.columns, rows)})
-    counts = hashed.aggregate(rows=hashed.count(), distinct=hashed[_HASH].nunique())
+    some = hashed(rows)
+    counts = some.aggregate(rows=some.count(), distinct=some[HASH].nunique())
     (found,) = counts.to_pyarrow().to_pylist()
     n = int(found["rows"])
     if n <= limit:
         return rows
-    if found["distinct"] < n:  # else there is nothing to number, which would take memory for all rows
-        hashed = hashed.mutate(__number=ibis.row_number().over(ibis.window(group_by=hashed[_HASH])))
-        hashed = hashed.mutate(**{_HASH: _hash_of((_HASH, "__number"), hashed)})
-    return hashed.filter(_is_chosen(hashed[_HASH], limit, n)).select(rows.columns)
+    if found["distinct"] < n:
+        some = told_apart(some)
+    return some.filter(in_part(some[HASH], limit / n)).drop(HASH)
 
 
 def _some_keys(rows: ir.Table, keys: int, limit: int) -> ir.Table:
@@ -117,16 +114,7 @@ def _some_keys(rows: ir.Table, keys: int, limit: int) -> ir.Table:
     n = int(rows.count().to_pyarrow().as_py())
     if n <= limit:
         return rows
-    return rows.filter(_is_chosen(_hash_of([_KEY.format(i) for i in range(keys)], rows), limit, n))
-
-
-def _hash_of(names: Sequence[str], rows: ir.Table) -> ir.Value:
-    """One hash of several columns, nulls included."""
-    return ibis.struct({f"_{i}": rows[name] for i, name in enumerate(names)}).hash()
-
-
-def _is_chosen(number: ir.Value, limit: int, n: int) -> ir.Value:
-    return (number % _PARTS + _PARTS) % _PARTS < limit * _PARTS // n
+    return rows.filter(in_part(hash_of(rows, [_KEY.format(i) for i in range(keys)]), limit / n))
 
 
 def _ordered(table: pa.Table) -> pa.Table:
