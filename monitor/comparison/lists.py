@@ -11,11 +11,12 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow.parquet as pq
 
-from monitor.core.columns import EXPOSURES, ITEM_ID, POSITION, REQUEST_ID, SCORE, USER_ID
+from monitor.core.columns import EXPOSURES, FEEDBACK, ITEM_ID, POSITION, REQUEST_ID, SCORE, USER_ID
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
 from monitor.logs.empty import feedback_of
 from monitor.logs.source import Source
+from monitor.logs.windows import Parts
 from monitor.metrics.attribution import COUNT, acted, of_event
 from monitor.metrics.feedback.business import ratio_columns, ratio_sums
 from monitor.metrics.shared import Shared
@@ -138,10 +139,16 @@ def items_of(
     shown = source.load(engine, EXPOSURES, span, table="compared_exposures")
     if shown is None:
         return None
-    after = Window(span.start, span.end + settings.metrics.attribution)
-    actions = None if event is None else feedback_of(engine, source, after, "compared_feedback")
+    actions = around = None
+    if event is not None:
+        # An action belongs to one list only, and that may be one outside the span.
+        reach = Parts.of(source, settings.metrics.attribution).span(span, FEEDBACK)
+        actions = feedback_of(engine, source, reach, "compared_feedback")
+        around = source.load(engine, EXPOSURES, reach, table="compared_around")
     edges = (span.start.replace(tzinfo=None), span.end.replace(tzinfo=None))
-    shared = Shared(shown, feedback=actions, responses=actions, window=edges, materialise=engine.create)
+    shared = Shared(
+        shown, feedback=actions, responses=actions, around=around, window=edges, materialise=engine.create
+    )
     return engine.create("compared_items", shown_items(shared, settings.metrics, event))
 
 

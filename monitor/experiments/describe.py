@@ -26,6 +26,10 @@ A recommender's exposures hold the arm of each user, and the config holds the in
 
 Every key is in [config](config.md). Two experiments may share a column, usually one after the other.
 
+An arm is a text. A whole number of the log is written as an integer, even if the log holds it as a float:
+pandas does so if some rows have no arm. So the arms 0 and 1 are always `"0"` and `"1"`. A NaN is a null. A
+text is taken as it is. So are the arms of CSV files and JSON lines: there `1.0` and `1` may be two arms.
+
 ## Is the split correct?
 
 The check `experiments` judges this in every window, from the exposures alone. `user_id` identifies a user.

@@ -1,7 +1,8 @@
 """Queries of experiments: users of a window, users since the experiment began, actions by arm.
 
-Ids and arms are text, so that stored windows fit together even if the types in the log changed. A row without
-a user, or with a null in the experiment's column, is not in the experiment.
+Ids and arms are text, so that stored windows fit together even if the types in the log changed. A whole float
+becomes the text of an integer. A row without a user, or with a null or NaN in the experiment's column, is not
+in the experiment.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import ARM, ITEM_ID, REQUEST_ID, TS, USER_ID, VALUE
+from monitor.logs.canonical import to_text
 from monitor.metrics.attribution import COUNT, VALUES, of_event, relevant
 from monitor.metrics.shared import Shared
 from monitor.settings.experiments import ExperimentSettings
@@ -40,7 +42,7 @@ def assigned(exposures: ir.Table, columns: Sequence[str], length: timedelta | No
         at = rows[TS].epoch_seconds().cast("int64")
         kept[FIRST] = at - (at % seconds + seconds) % seconds
     few = rows.select(**kept).distinct()  # far fewer rows to turn into text
-    return few.mutate(**{name: few[name].cast("string") for name in kept if name != FIRST}).distinct()
+    return few.mutate(**{name: to_text(few[name]) for name in kept if name != FIRST}).distinct()
 
 
 def _of_users(exposures: ir.Table) -> ir.Table:
@@ -215,7 +217,7 @@ def _users(rows: ir.Table, experiment: ExperimentSettings) -> ir.Table:
     rows = rows.filter(rows[experiment.column].notnull())
     rows = rows.select(**{USER_ID: rows[USER_ID], ARM: rows[experiment.column]}, item=rows[ITEM_ID])
     counts = rows.aggregate(by=[USER_ID, ARM], **{SHOWN: rows["item"].count()})
-    return counts.mutate(**{name: counts[name].cast("string") for name in (USER_ID, ARM)})
+    return counts.mutate(**{name: to_text(counts[name]) for name in (USER_ID, ARM)})
 
 
 def _did(acted: ir.Table, settings: MetricSettings, number: int) -> ir.Table:
@@ -232,6 +234,6 @@ def _acted(shared: Shared, exposures: ir.Table, settings: MetricSettings, column
     found = relevant(shared, settings)
     found = found.filter(found[SHOWN] == 1)
     rows = exposures.semi_join(found, [REQUEST_ID, ITEM_ID])
-    own: dict[str, Any] = {USER_ID: rows[USER_ID].min().cast("string")}
-    own |= {of_column(i): rows[name].cast("string").min() for i, name in enumerate(columns)}
+    own: dict[str, Any] = {USER_ID: to_text(rows[USER_ID].min())}
+    own |= {of_column(i): to_text(rows[name]).min() for i, name in enumerate(columns)}
     return rows.aggregate(by=[REQUEST_ID, ITEM_ID], **own).join(found, [REQUEST_ID, ITEM_ID])

@@ -7,19 +7,20 @@ meanwhile neither repeats a row nor hides one.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, select, tuple_
 
-from monitor.core.results import Result, ResultKind, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history import schema
 from monitor.history.reads import Evaluated, evaluated_of
-from monitor.history.rows import batches, results_of_windows
-from monitor.history.standing import Signal
+from monitor.history.rows import batches, results_of_windows, window_results
+from monitor.history.standing import BLANK, Signal
 
 _WINDOWS_AT_ONCE: Final = 100
+_JUDGED_AT_ONCE: Final = 10  # the first few nearly always answer
 
 
 class SeriesKey(NamedTuple):
@@ -63,6 +64,8 @@ class Span:
         check, window_id, window: the newest window that violates.
         since: start of the first window that violates.
         until: start of the first window that is ok again; None if there is none yet.
+        gone: without `until`, start of the first judged window after `window` that lacks the series; None if
+            there is none.
         count: how many windows violate; between them a window may say nothing.
     """
 
@@ -73,6 +76,12 @@ class Span:
     since: datetime
     until: datetime | None
     count: int
+    gone: datetime | None = None
+
+    @property
+    def end(self) -> datetime | None:
+        """When it was ok again or gone; None if it lasts."""
+        return self.until or self.gone
 
 
 def series_named(
@@ -223,6 +232,8 @@ def spans_of_violations(
     for part in parts:
         rows = connection.execute(query if part is None else query.where(signal.series_id.in_(part)))
         found += _spans(rows)
+    gone = _gone(connection, recommender, [one for one in found if one.until is None])
+    found = [replace(one, gone=gone.get(one.series_id)) if one.until is None else one for one in found]
     return sorted(found, key=lambda one: (one.since, one.series_id))
 
 
@@ -244,6 +255,49 @@ def _spans(rows: Iterable[tuple[int, int, int, str, datetime, datetime]]) -> Ite
             current = None
     if current is not None:
         yield current
+
+
+def _gone(connection: Connection, recommender: str, spans: Sequence[Span]) -> dict[int, datetime]:
+    """Series -> start of the first judged window after its newest violation that lacks it.
+
+    A series that the newest judged window of its check has is not gone: it came back.
+    """
+    found: dict[int, datetime] = {}
+    by_check: dict[str, list[Span]] = {}
+    for one in spans:
+        by_check.setdefault(one.check, []).append(one)
+    columns = schema.windows.c
+    for check, own in by_check.items():
+        query = (
+            select(schema.windows)
+            .where(
+                columns.recommender == recommender,
+                columns.check_name == check,
+                columns.current,
+                columns.window_end > min(one.window.end for one in own),
+            )
+            .order_by(columns.window_end, columns.window_start)
+        )
+        windows = connection.execute(query).all()
+        _, there = next(_judged(connection, windows[::-1]), (None, {one.series_id for one in own}))
+        missing = {one.series_id: one.window.end for one in own if one.series_id not in there}
+        judged = _judged(connection, windows)
+        while missing:
+            row, series = next(judged)
+            new = [one for one, end in missing.items() if row.window_end > end and one not in series]
+            found |= dict.fromkeys(new, row.window_start)
+            missing = {one: end for one, end in missing.items() if one not in found}
+    return found
+
+
+def _judged(connection: Connection, windows: Sequence[Row[Any]]) -> Iterator[tuple[Row[Any], set[int]]]:
+    """Those of these windows that were judged, each with its series."""
+    for part in batches(windows, _JUDGED_AT_ONCE):
+        stored = window_results(connection, [row.id for row in part])
+        for row in part:
+            series = set(stored[row.id].series)
+            if series or Status(row.status) not in BLANK:
+                yield row, series
 
 
 def _within(start: datetime | None, end: datetime | None) -> list[ColumnElement[bool]]:

@@ -23,7 +23,7 @@ from monitor.history.snapshot import (
     Snapshot,
     Violation,
 )
-from monitor.history.standing import Signal, Standing, fold, signal_of
+from monitor.history.standing import BLANK, Signal, Standing, fold, signal_of
 from monitor.history.store import Store
 
 
@@ -191,9 +191,8 @@ def _read_points(connection: Connection, checks: Sequence[_Check], kept: Kept) -
 
 
 def _shown(windows: Sequence[_Evaluated], points: Sequence[Mapping[int, Point]]) -> int:
-    unjudged = {Status.NO_DATA, Status.LATE, Status.ERROR}
     for place, (one, its_points) in enumerate(zip(windows, points, strict=True)):
-        if its_points or one.status not in unjudged:
+        if its_points or one.status not in BLANK:
             return place
     return 0
 

@@ -29,6 +29,8 @@ class Signal(IntEnum):
 
 
 UNJUDGED: Final = (Signal.NO_DATA, Signal.LATE, Signal.ERROR, Signal.UNDEFINED)
+BLANK: Final = (Status.NO_DATA, Status.LATE, Status.ERROR)
+"""A window of a check with such a status and without any result could not be judged."""
 
 _STATUS: Final[Mapping[Signal, Status]] = {
     Signal.CLEAR: Status.OK,

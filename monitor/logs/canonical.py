@@ -91,7 +91,7 @@ def only(table: ir.Table, settings: LogSettings) -> ir.Table:
     2
     """
     for name, wanted in settings.only.items():
-        text = table[name].cast("string")
+        text = to_text(table[name])
         values = [wanted] if isinstance(wanted, str) else list(wanted)
         plain = [value for value in values if "*" not in value]
         globs = [".*".join(map(re.escape, value.split("*"))) for value in values if "*" in value]
@@ -236,7 +236,7 @@ def _read(
         case "number":
             return _number(column)
         case "text":
-            return column.cast("string")
+            return to_text(column)
         case "split":
             return _split_of(column, settings)
         case "texts":
@@ -258,10 +258,26 @@ def identifier(column: ir.Value, target: IdType) -> ir.Value:
     return column.cast("string")
 
 
+def to_text(column: ir.Value) -> ir.Value:
+    """A value as text: a whole float is written as an integer, and NaN is null.
+
+    pandas turns whole numbers into floats as soon as one is missing. Without this, a value would be `1` in
+    one file and `1.0` in the next.
+
+    >>> rows = ibis.memtable({"v": [1.0, -0.0, 2.5, float("nan")]})
+    >>> rows.select(v=to_text(rows.v)).to_pyarrow().column("v").to_pylist()
+    ['1', '0', '2.5', None]
+    """
+    if not column.type().is_floating():
+        return column.cast("string")
+    number = ibis.ifelse(column.isnan(), ibis.null(column.type()), column)
+    return ibis.coalesce(_integer(column).cast("string"), number.cast("string"))
+
+
 def _split_of(column: ir.Value, settings: LogSettings) -> ir.Value:
     """Our name of a split; null for any other value."""
     assert isinstance(settings, SampleLogSettings)  # no other log has splits
-    text = column.cast("string")
+    text = to_text(column)
     cases = [(text.isin(values), ours) for ours, values in settings.split_values().items()]
     return ibis.cases(*cases, else_=ibis.null("string"))
 
@@ -318,7 +334,7 @@ def _list(column: ir.Value, settings: LogSettings, element: str) -> ir.Value:
     if column.type().is_array():
         return column.try_cast(f"array<{element}>")
     if settings.list_separator is None or not column.type().is_string():
-        return column.cast("string") if element == "string" else column
+        return to_text(column) if element == "string" else column
     parts = split_list(column, settings.list_separator)
     return parts if element == "string" else parts.map(lambda one: one.try_cast("float64"))
 

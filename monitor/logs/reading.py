@@ -19,7 +19,7 @@ from monitor.core import columns as c
 from monitor.core.record_path import Path
 from monitor.core.text import EVIDENCE_LENGTH, quoted
 from monitor.engines.duckdb import Engine, Same
-from monitor.logs.canonical import IdType, canonical, only
+from monitor.logs.canonical import IdType, canonical, only, to_text
 from monitor.logs.files import LogFile, filesystem, first_line, format_of
 from monitor.logs.lake.columns import check_table_columns
 from monitor.logs.limits import MAX_LINE_BYTES, check_columns, check_json, check_parquet
@@ -362,13 +362,17 @@ def union(tables: Sequence[ir.Table]) -> ir.Table:
     aligned = [
         table.select(
             **{
-                name: table[name].cast(dtype) if name in table.columns else ibis.null(dtype)
+                name: _cast(table[name], dtype) if name in table.columns else ibis.null(dtype)
                 for name, dtype in common.items()
             }
         )
         for table in tables
     ]
     return ibis.union(*aligned, distinct=False)
+
+
+def _cast(column: ir.Value, kind: ibis.DataType) -> ir.Value:
+    return to_text(column) if kind.is_string() else column.cast(kind)
 
 
 def _common(kinds: Sequence[ibis.DataType]) -> ibis.DataType:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from monitor.core.columns import ITEM_ID, LABEL, REQUEST_ID, ROW_NUMBERS, SAMPLES, SCORE, TS, TYPES, USER_ID
 from monitor.models.diagnosis.sample import Pairs, Sample
 from monitor.models.feature_values import as_text, known
+from monitor.models.parts import HASH, hash_of, hashed, in_part, told_apart
 from monitor.models.splits import judgeable
 from monitor.settings.models import ModelSettings
 
 LIMIT: Final = 50_000
-_PARTS: Final = 1_000_003  # a prime: which part a row is in has nothing to do with how its id is made
+_IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
 _AT: Final = "__at_{}"
 _OFFLINE: Final = "__offline_{}"
 _OFFLINE_AT: Final = "__offline_at_{}"
@@ -52,11 +53,8 @@ def _is_value(kind: ibis.DataType) -> bool:
 def sample_rows(rows: ir.Table, features: Sequence[str], models: ModelSettings, limit: int = LIMIT) -> Sample:
     """About `limit` usable rows at most, with the columns of the diagnosis."""
     sound = judgeable(rows)
-    few = _part(sound, [name for name in _IDS if name in sound.columns] or [SCORE], limit)
-    return _sample(_ordered(few.select(**_columns(few, features, models)).to_pyarrow()), features, models)
-
-
-_IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
+    few = _some_rows(sound.select(**_columns(sound, features, models)), limit)
+    return _sample(_ordered(few.to_pyarrow()), features, models)
 
 
 def sample_pairs(
@@ -74,7 +72,7 @@ def sample_pairs(
     if not keys:
         return None
     sound = judgeable(online)
-    left = _once(_keyed(_part(sound, keys, limit), keys), len(keys))
+    left = _once(_some_keys(_keyed(sound, keys), len(keys), limit), len(keys))
     right = _once(_keyed(offline, keys), len(keys))
     own = {_OFFLINE.format(name): right[name] for name in features}
     own |= {_OFFLINE_AT.format(name): right[at] for name, at in _times(right, features, models).items()}
@@ -95,14 +93,28 @@ def sample_pairs(
     return Pairs(served, values, times)
 
 
-def _part(rows: ir.Table, names: Sequence[str], limit: int) -> ir.Table:
-    """About `limit` rows, chosen by a hash of their keys, so that both sides choose the same pairs."""
+def _some_rows(rows: ir.Table, limit: int) -> ir.Table:
+    """About `limit` rows, each chosen independently of the others.
+
+    The hash is of the whole row: an id may be null in all rows, and rows may share a user or a score.
+    """
+    some = hashed(rows)
+    counts = some.aggregate(rows=some.count(), distinct=some[HASH].nunique())
+    (found,) = counts.to_pyarrow().to_pylist()
+    n = int(found["rows"])
+    if n <= limit:
+        return rows
+    if found["distinct"] < n:
+        some = told_apart(some)
+    return some.filter(in_part(some[HASH], limit / n)).drop(HASH)
+
+
+def _some_keys(rows: ir.Table, keys: int, limit: int) -> ir.Table:
+    """About `limit` rows of `_keyed`. The rows of a key stay together, so that `_once` sees all of them."""
     n = int(rows.count().to_pyarrow().as_py())
     if n <= limit:
         return rows
-    text = reduce(lambda one, other: one + "\x1f" + other, (as_text(rows[x]).fill_null("") for x in names))
-    number = text.hash().cast("int64")
-    return rows.filter((number % _PARTS + _PARTS) % _PARTS < limit * _PARTS // n)
+    return rows.filter(in_part(hash_of(rows, [_KEY.format(i) for i in range(keys)]), limit / n))
 
 
 def _ordered(table: pa.Table) -> pa.Table:

@@ -17,6 +17,7 @@ from monitor.metrics.plans import ASK_ONCE, Ask, Build
 from monitor.metrics.scores.auc import auc_sums, cluster_sums, rank_sums
 from monitor.metrics.scores.calibration import probability_sums
 from monitor.metrics.scores.user_auc import user_aucs, user_counts, weighted_sums
+from monitor.models.parts import HASH, hashed, in_part, told_apart
 from monitor.statistics.auc import AucSums
 
 AggregateRow = Mapping[str, Any]
@@ -24,7 +25,6 @@ Group = tuple[str, ...]
 _GROUP: Final = (MODEL, SPLIT)
 _ROWS: Final = 500_000  # about so many rows of a split give the variance between users
 _USERS: Final = 5_000
-_PARTS: Final = 1_000_003  # a prime, so that parts are independent of how ids are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,19 +164,23 @@ def _clusters(
     """The rows of `cluster_sums`; empty if no user has several rows.
 
     If there are many rows, a part of the users is enough for their variance: always the same users, with all
-    their rows, and at least `_USERS` of them.
+    their rows, and at least `_USERS` of them. The same share of the rows without a user is taken, each of
+    which is a user of its own.
     """
     own = [row for group, row in known.items() if group in totals]
     if not any(int(row["rows"]) > int(row["users"]) for row in own):
         return {}
-    most = max(int(row["rows"]) for row in own)
+    most = max(int(totals[group]["n"]) for group in known if group in totals)
     part = max(_ROWS / most, _USERS / min(int(row["users"]) for row in own))
 
     def build() -> ir.Table:
         chosen = judgeable(rows).select(*by, USER_ID, SCORE, LABEL)
         if part < 1:
-            number = chosen[USER_ID].cast("string").hash().cast("int64")
-            chosen = chosen.filter((number % _PARTS + _PARTS) % _PARTS < int(part * _PARTS))
+            of_users = chosen.filter(chosen[USER_ID].notnull())
+            of_users = of_users.filter(in_part(of_users[USER_ID].cast("string").hash(), part))
+            # The hash of a null is the same for all of these rows.
+            alone = told_apart(hashed(chosen.filter(chosen[USER_ID].isnull())))
+            chosen = of_users.union(alone.filter(in_part(alone[HASH], part)).drop(HASH))
         return cluster_sums(chosen, USER_ID, by)
 
     # The part varies with the number of rows, so its statement is not worth keeping.

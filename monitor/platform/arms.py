@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import ibis.expr.types as ir
@@ -18,6 +18,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.core.text import NAME_LENGTH, visible
 from monitor.engines.duckdb import Engine
 from monitor.experiments.assignments import Assignments
+from monitor.experiments.queries import FIRST
 from monitor.experiments.split_check import NOBODY, current_split
 from monitor.logs.source import Source
 from monitor.metrics.family import ResultBuilder
@@ -33,6 +34,8 @@ from monitor.statistics.substitution import fieller, student
 
 MOST_UNKNOWN: Final = 0.05
 """The largest share of a system's total that may have no known user. Beyond it nothing is judged."""
+MOST_MISSING: Final = 0.1
+"""The largest share of an experiment's windows that some system may lack. Beyond it nothing is judged."""
 _USERS: Final = "users"
 _ROUNDING: Final = 1e-9
 Row = Mapping[str, Any]
@@ -45,11 +48,13 @@ class _Taken:
     Attributes:
         files: of the systems whose users are known at least in part.
         note: what is taken, in words.
+        windows: those windows.
         unknown: total -> system -> the share of the total that has no known user.
     """
 
     files: Mapping[str, Sequence[str]]
     note: str
+    windows: Sequence[Window] = ()
     unknown: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def faults(self, total: str) -> dict[str, str]:
@@ -127,7 +132,15 @@ class ArmsOfPlatform:
             if split.broken is not None:
                 yield from self._nothing(experiment, Status.UNDEFINED, split.broken)
                 return
+            missing, every = self._missing(users, taken, begins, end)
+            lack = f"some system lacks {missing:,} of the experiment's {every:,} windows"
+            if missing > MOST_MISSING * every:
+                why = f"{lack}, more than {_percent(MOST_MISSING)}; {taken.note}"
+                yield from self._nothing(experiment, Status.NO_DATA, why)
+                return
             sums = self._sums(engine, users, taken, experiment.arms)
+        if missing:
+            taken = replace(taken, note=f"{taken.note}; {lack}")
         if split.mixed:
             taken = replace(taken, note=f"{taken.note}; {split.mixed:,} users in two arms left out")
         for arm in experiment.arms:
@@ -149,8 +162,6 @@ class ArmsOfPlatform:
             empty = ", ".join(name for name, windows in kept.items() if not windows)
             return _Taken({}, f"no window is known of {empty or 'all systems together'}")
         first, last = min(common).start, max(common).end
-        span = Window(begins or first, end)
-        lacking = (span.end - span.start) // self._length - len(common)
         whole = (last - first) // self._length == len(common)
         files: dict[str, list[str]] = {}
         for name, log in self._logs.items():
@@ -160,7 +171,6 @@ class ArmsOfPlatform:
                 paths = [log.kept.path(window) for window in sorted(common)]
             files[name] = [str(path) for path in paths]
         parts = [f"from {first:%Y-%m-%d %H:%M}Z to {last:%Y-%m-%d %H:%M}Z"]
-        parts += [f"{lacking:,} windows are missing in some system"] if lacking else []
         unknown = {name: self._unknown(engine, paths) for name, paths in files.items()}
         nobody = [name for name, shares in unknown.items() if shares is None]
         without = [*self._without, *nobody]
@@ -174,7 +184,18 @@ class ArmsOfPlatform:
             total: {name: one[total] for name, one in unknown.items() if one is not None}
             for total in self._platform.totals
         }
-        return _Taken(known, "; ".join(parts), shares)
+        return _Taken(known, "; ".join(parts), sorted(common), shares)
+
+    def _missing(
+        self, users: ir.Table, taken: _Taken, begins: datetime | None, end: datetime
+    ) -> tuple[int, int]:
+        """How many windows of the experiment are not taken, and how many it has."""
+        if begins is None:
+            first = int(users[FIRST].min().to_pyarrow().as_py())
+            # Without a start it begins with the log, whose first window is never added up.
+            begins = datetime.fromtimestamp(first, UTC) + self._length
+        every = (end - begins) // self._length
+        return every - sum(window.start >= begins for window in taken.windows), every
 
     def _unknown(self, engine: Engine, paths: Sequence[str]) -> dict[str, float] | None:
         """The share of each total of a log that has no known user. None if no row has a user."""

@@ -133,7 +133,7 @@ ARM_DIFFERENCE: Final = MetricSpec(
     samples="users of both arms",
     sliced=False,
     no_data="no user in one of the arms; the logs have no user ids; more than 5 % of a total have no known "
-    "user; days of the experiment are missing",
+    "user; more than 10 % of the experiment's windows are missing in some system",
     undefined="fewer than two users in an arm, no variance, or the split is broken",
 )
 IN_EXPERIMENT: Final = MetricSpec(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
+from monitor.anomalies.series import DIMENSION_OTHER
 from monitor.core.columns import MODEL
 from monitor.core.results import Window
 from monitor.core.text import visible
@@ -29,7 +30,10 @@ def changes_beside(
 
 
 def new_models(series: Iterable[Series]) -> Iterator[Change]:
-    """The windows in which another model began to serve most. It needs `model` in `slices.by`."""
+    """The windows in which another model began to serve most. It needs `model` in `slices.by`.
+
+    The slice of all models beyond the budget is no model.
+    """
     requests: dict[Window, dict[str, float]] = {}
     for one in series:
         labels = one.result.labels
@@ -47,4 +51,5 @@ def new_models(series: Iterable[Series]) -> Iterator[Change]:
 
 
 def _counts_a_model(metric: str, labels: Mapping[str, str]) -> bool:
-    return metric == "volume" and labels.get("by") == "requests" and labels.get("dimension") == MODEL
+    is_of_models = metric == "volume" and labels.get("by") == "requests" and labels.get("dimension") == MODEL
+    return is_of_models and labels["value"] != DIMENSION_OTHER

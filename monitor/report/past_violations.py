@@ -18,12 +18,13 @@ from monitor.report.evidence import evidence_table
 from monitor.report.judged import title
 
 MOST: Final = 20
+GONE: Final = ", when it was no longer judged"
 _MOST_ROWS: Final = 10  # of evidence; the page of the window has all
 
 
 @dataclass(frozen=True, slots=True)
 class PastViolation:
-    """A violation from its first window until it was over. What does not apply is empty.
+    """A violation from its first window until it was over or no longer judged. What does not apply is empty.
 
     `said` is the number of the newest window that violates; `rows` are some of that window's evidence, `more`
     how many it has besides.
@@ -56,7 +57,7 @@ def past_violations(
 
 
 def _touches(one: Span, span: Window) -> bool:
-    return one.since < span.end and (one.until is None or one.until > span.start)
+    return one.since < span.end and (one.end is None or one.end > span.start)
 
 
 def _name(result: Result) -> str:
@@ -78,7 +79,7 @@ def _violation(recommender: str, one: Span, result: Result) -> PastViolation:
     return PastViolation(
         name=visible(_name(result)),
         since=numbers.moment(one.since),
-        until="" if one.until is None else numbers.moment(one.until),
+        until="" if one.end is None else f"{numbers.moment(one.end)}{GONE if one.until is None else ''}",
         windows=rows.plural(one.count, "window"),
         said=said,
         detail=visible(result.detail),

@@ -20,6 +20,7 @@ from monitor.models.specs import CAUSE_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import title
 from monitor.report.numbers import moment
+from monitor.report.past_violations import GONE
 from monitor.report.period_changes import Change, changes_of
 from monitor.report.period_means import Compared, compared_means
 from monitor.report.period_trends import trends_of
@@ -50,7 +51,7 @@ class PastIncident:
 
     Attributes:
         what: the rule, metric, or cause.
-        since, until: when it was first violated, and when it was back.
+        since, until: when it was first violated, and when it was back or no longer judged.
         windows: how many windows were violated on their own.
         detail: what the first of them says.
         causes: the anomalies and findings of the same time.
@@ -142,11 +143,11 @@ def period_report(
         now: a window that has not ended by now is not missing.
     """
     earlier = before(span)
-    stored = list(results)
+    stored, evaluated = list(results), list(evaluated)
     own = [one for one in stored if one.window.start >= span.start]
     verdicts = _verdicts(evaluated, settings.window)
     inside = {window: status for window, status in verdicts.items() if window.start >= span.start}
-    past = [one for one in past_violations(stored) if is_incident(one.result)]
+    past = [one for one in past_violations(stored, evaluated) if is_incident(one.result)]
     of_period = [one for one in past if one.end is None or one.end.start >= span.start]
     changes = changes_of(stored, settings, Window(earlier.start, span.end))
     trends, left_out = trends_of(own, span)
@@ -221,7 +222,7 @@ def _incident(
         what=incident_name(one.result),
         severity=one.result.severity or "",
         since=since,
-        until="" if one.end is None else moment(one.end.start),
+        until="" if one.end is None else f"{moment(one.end.start)}{GONE if one.is_gone else ''}",
         windows=one.windows,
         detail=visible(one.result.detail, _DETAIL),
         causes=tuple(dict.fromkeys(_causes(one, others, stored))),

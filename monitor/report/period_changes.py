@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time
 from itertools import pairwise
 from typing import Final
 
-from monitor.anomalies.series import DIMENSION, SLICE_VALUE, VOLUME
+from monitor.anomalies.series import DIMENSION, DIMENSION_OTHER, SLICE_VALUE, VOLUME
 from monitor.core.columns import MODEL
 from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.core.text import NAME_LENGTH, visible
@@ -43,11 +43,15 @@ def changes_of(results: Sequence[StoredResult], settings: RecommenderSettings, s
 
 
 def _models(results: Iterable[StoredResult]) -> Iterator[Change]:
-    """Each window from which another model serves most requests; it needs `model` in `slices.by`."""
+    """Each window from which another model serves most requests; it needs `model` in `slices.by`.
+
+    The slice of all models beyond the budget is no model.
+    """
     by_window: dict[Window, dict[str, float]] = {}
     for one in results:
         labels = one.result.labels
         is_of_model = labels.get(DIMENSION) == MODEL and labels.get("by") == "requests"
+        is_of_model = is_of_model and labels[SLICE_VALUE] != DIMENSION_OTHER
         if one.result.metric == VOLUME and is_of_model and one.result.value:
             by_window.setdefault(one.window, {})[labels[SLICE_VALUE]] = one.result.value
     before = None

@@ -16,6 +16,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import CATALOG, CREATED_AT, EXPOSURES, ITEM_ID, POSITION, SCORE, TS, USER_ID, USERS
 from monitor.core.results import Window
+from monitor.logs.canonical import to_text
 from monitor.metrics.history import EXPOSURES as COUNT
 from monitor.metrics.history import History
 from monitor.metrics.shared import Shared
@@ -219,14 +220,12 @@ def value_names(counts: ir.Table, budget: int, order: Order = "rows") -> Text:
 
 
 def text_of(column: ir.Value) -> ir.Value:
-    """A column as text. Empty text and NaN become null. Of a list, the smallest value is taken."""
+    """A column as text, as `to_text` writes it. Empty text is null. Of a list, take the smallest value."""
     if column.type().is_array():
         if column.type().value_type.is_string():
             column = column.filter(lambda element: element != "")
         column = column.mins()
-    if column.type().is_floating():
-        column = ibis.ifelse(column.isnan(), ibis.null(column.type()), column)
-    return column.cast("string").nullif("")
+    return to_text(column).nullif("")
 
 
 def _nothing(_rows: ir.Table) -> ir.Value:

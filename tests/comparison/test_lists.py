@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
 import ibis
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from monitor.comparison.lists import Moved, compare_lists, shown_items
+from monitor.comparison.lists import Moved, compare_lists, items_of, shown_items
+from monitor.core.results import Window
+from monitor.engines.duckdb import Engine
+from monitor.logs.source import Source
 from monitor.metrics.shared import Shared
 from monitor.settings.metrics import MetricSettings
+from monitor.settings.recommender import RecommenderSettings
 
 TYPES = {
     "request_id": "string", "user_id": "string", "item_id": "string", "place": "float64", "rows": "int64",
@@ -116,3 +124,37 @@ def test_ids_of_other_types_repeated_items_and_scores_in_place_of_positions() ->
     assert found["rows"].tolist() == [1, 2, 1]
     assert found["place"].tolist() == [-0.9, -0.5, -0.1]
     assert found["acted"].isna().all()
+
+
+def test_an_action_counts_for_its_own_list_even_if_that_is_outside_the_span(tmp_path: Path) -> None:
+    """Lists of the same item at 23:40, 00:10, 23:50 and 00:20; each action belongs to the list before it."""
+    day = datetime(2026, 3, 2)
+    lists = {"before": -20, "first": 10, "last": 23 * 60 + 50, "after": 24 * 60 + 20}
+    acts = [5, 24 * 60 + 5, 24 * 60 + 25, 24 * 60 + 26]  # minutes: on `before`, `last`, and `after` twice
+    moments = [day + timedelta(minutes=at) for at in lists.values()]
+    shown = {"request_id": [*lists], "user_id": "u", "item_id": "i", "ts": moments, "position": 1}
+    pd.DataFrame(shown).to_parquet(tmp_path / "shown.parquet")
+    done = {
+        "user_id": "u",
+        "item_id": "i",
+        "event": "click",
+        "ts": [day + timedelta(minutes=at) for at in acts],
+    }
+    pd.DataFrame(done).to_parquet(tmp_path / "done.parquet")
+    settings = RecommenderSettings.model_validate(
+        {
+            "name": "shop",
+            "window": "1h",
+            "logs": {name: {"path": str(tmp_path / f"{file}.parquet")}
+                     for name, file in (("exposures", "shown"), ("feedback", "done"))},
+            "metrics": {"attribution": "1h"},
+        }
+    )  # fmt: skip
+    source, engine = Source(settings.logs, settings), Engine(duckdb.connect())
+    for log in source.logs.values():
+        log.refresh(engine, datetime(2026, 3, 4, tzinfo=UTC))
+    span = Window(day.replace(tzinfo=UTC), day.replace(tzinfo=UTC) + timedelta(days=1))
+    found = items_of(engine, source, span, settings, "click")
+    assert found is not None
+    rows = found.to_pandas()
+    assert dict(zip(rows["request_id"], rows["acted"], strict=True)) == {"first": 0.0, "last": 1.0}

@@ -141,11 +141,21 @@ def test_rows_without_a_user_or_an_arm_are_not_in_the_experiment():
     ]
 
 
-def test_a_nan_is_not_a_user_and_numbers_become_text():
-    backend = embedded()
-    numbers = pa.table({"user_id": [1.0, float("nan"), None], "arm": [1, 1, 2]})
-    users = assigned(backend.create_table("exposures", numbers), ["arm"])
-    assert rows_of(in_arms(users, 0, first=0)) == [{"user_id": "1.0", "arm": "1", "first": 0}]
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("numbers", [pa.int64(), pa.float64(), pa.float32()])
+def test_a_number_becomes_the_same_text_as_an_integer_or_a_float(numbers):
+    rows = pa.table({"user_id": pa.array([1, None], numbers), "arm": pa.array([0, 1], numbers)})
+    users = assigned(embedded().create_table("exposures", rows), ["arm"])
+    assert rows_of(in_arms(users, 0, first=0)) == [{"user_id": "1", "arm": "0", "first": 0}]
+
+
+def test_a_nan_is_no_user_and_no_arm():
+    rows = pa.table({"user_id": [1.0, NAN, 2.0, 3.0], "arm": [1.0, 1.0, NAN, 1.5]})
+    users = assigned(embedded().create_table("exposures", rows), ["arm"])
+    found = {(row["user_id"], row["arm"]) for row in rows_of(in_arms(users, 0, first=0))}
+    assert found == {("1", "1"), ("3", "1.5")}
 
 
 @pytest.mark.parametrize("hours", [1, 5, 24])
@@ -207,6 +217,28 @@ def test_the_sums_of_an_arm_worked_by_hand():
     assert (a["n_0"], a["nn_0"], a["ny_0"], a["who_0"]) == (2.0, 4.0, 4.0, 1)
     assert (a["n_1"], a["value_1"], a["vv_1"], a["values_1"], a["who_1"]) == (1.0, 3.0, 9.0, 1.0, 1)
     assert (b["users"], b["n_0"], b["n_1"], b["value_1"], b["values_1"]) == (1, 0.0, 1.0, 0.0, 0.0)
+
+
+def test_the_sums_of_arms_are_the_same_if_a_missing_arm_makes_them_floats():
+    def found(arms: list, kind: pa.DataType) -> dict[str, dict]:
+        names = ["u", "v", "w"]
+        backend = embedded()
+        rows = exposures(*((user, arm, "x") for user, arm in zip(names, arms, strict=True)))
+        done = [{"user_id": "v", "item_id": "x", "event": "click", "request_id": "r1"}]
+        shown = ["request_id", "user_id", "ts", "item_id", "arm"]
+        shared = Shared(
+            table(backend, "exposures", rows, shown, {"arm": kind}),
+            feedback=table(backend, "feedback", timed(done), [*done[0], "ts", "value"]),
+            materialise=lambda name, expression: backend.create_table(f"made {name}", expression),
+        )
+        nobody = shared.exposures.select("user_id").limit(0)
+        settings = ExperimentSettings(name="e", split={"0": 1, "1": 1})
+        sums = arm_sums(shared, shared.exposures, SETTINGS, settings, ["arm"], nobody)
+        return {row["arm"]: row for row in rows_of(sums)}
+
+    whole = found([0, 1, None], pa.int64())
+    assert (whole["0"]["n_0"], whole["1"]["n_0"], whole["1"]["users"]) == (0.0, 1.0, 1)
+    assert found([0.0, 1.0, NAN], pa.float64()) == found([0.0, 1.0, None], pa.float64()) == whole
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -72,6 +72,19 @@ def test_a_user_counts_once_over_all_windows(shop: Shop) -> None:
     assert p_of(last, "chi_square").threshold is None
 
 
+@pytest.mark.parametrize("column", ["arm", "variant"])  # a column that the monitor knows, and another one
+def test_numeric_arms_are_the_same_in_windows_with_and_without_gaps(shop: Shop, column: str) -> None:
+    whole = people(10, [i % 2 for i in range(10)]).rename(columns={"arm": column})
+    gaps = whole.copy()
+    gaps[column] = gaps[column].astype(float).where(gaps.user_id != "u9")  # as pandas reads a missing arm
+    prepared(shop, whole, gaps, column=column, split={"0": 1, "1": 1})
+    for number in range(2):
+        judged = shop.judge(hour(number))
+        assert users_of(judged) == {"0": 5, "1": 5}
+        assert one(judged, "experiment_unknown_arm_users", experiment="rank").value == 0
+        assert one(judged, "experiment_mixed_users", experiment="rank").value == 0
+
+
 def test_the_order_of_judging_makes_no_difference(another_shop: Any) -> None:
     found = []
     random = np.random.default_rng(5)

@@ -22,8 +22,10 @@ from monitor.history.browse import (
     spans_of_violations,
     window_page,
 )
+from monitor.history.reads import evaluated, kept_page
 from monitor.history.standing import fold, signal_of
 from monitor.history.store import Store
+from monitor.history.violations import past_violations
 from tests.history.conftest import hour
 from tests.history.recording import COVERAGE, record
 
@@ -163,3 +165,48 @@ def test_violations_of_several_series_are_the_oldest_first(store: Store) -> None
         ("pv", 1, hour(2).start),
     ]
     assert isinstance(found[0], Span)
+
+
+def ends(store: Store) -> list[tuple[object, object]]:
+    """When each violation is over, by the pages and by the reports: the start of a window, or None."""
+    with store.reading() as connection:
+        known = series_named(connection, "shop")
+        pages = [one.end for one in spans_of_violations(connection, "shop", list(known))]
+        stored, _ = kept_page(connection, ["shop"], None, None, None)
+        windows = evaluated(connection, "shop")
+    reports = [one.end and one.end.start for one in past_violations(stored, windows)]
+    return list(zip(pages, reports, strict=True))
+
+
+def test_a_violation_ends_with_the_first_judged_window_that_lacks_its_series(store: Store) -> None:
+    record(store, hour(0), [judged(0.3), COVERAGE])
+    record(store, hour(1), [judged(0.3), COVERAGE])
+    record(store, hour(2), [COVERAGE], check="another")
+    for number, status in enumerate((Status.ERROR, Status.LATE, Status.NO_DATA), start=2):
+        record(store, hour(number), [], status=status)  # says nothing
+        assert ends(store) == [(None, None)]
+    for number in range(5, 20):
+        record(store, hour(number), [COVERAGE])
+        assert ends(store) == [(hour(5).start,) * 2]
+    with store.reading() as connection:
+        (span,) = spans_of_violations(connection, "shop")
+    assert (span.until, span.gone, span.count) == (None, hour(5).start, 2)
+
+
+def test_a_violation_ends_with_a_judged_window_that_has_no_series_left(store: Store) -> None:
+    record(store, hour(0), [judged(0.3)])
+    record(store, hour(1), [], status=Status.OK)
+    assert ends(store) == [(hour(1).start,) * 2]
+
+
+def test_a_violation_goes_on_if_its_series_comes_back_before_it_is_ok(store: Store) -> None:
+    record(store, hour(0), [judged(0.3), COVERAGE])
+    record(store, hour(1), [COVERAGE])
+    record(store, hour(2), [judged(0.15), COVERAGE])  # holds: it does not clear
+    assert ends(store) == [(None, None)]
+    record(store, hour(3), [judged(0.3), COVERAGE])
+    assert ends(store) == [(None, None)]
+    record(store, hour(4), [COVERAGE])
+    assert ends(store) == [(hour(4).start,) * 2]
+    record(store, hour(5), [judged(0.05), COVERAGE])
+    assert ends(store) == [(hour(5).start, hour(4).start)]  # the page says when it was ok again

@@ -145,6 +145,16 @@ def test_files_of_different_columns_are_read_as_one_log(written, source_of, engi
     assert sum(r["scene"] is None for r in rows) == 3
 
 
+def test_a_whole_number_is_the_same_text_in_files_of_every_type(written, source_of, engine):
+    for name, values in {"int": [0, 1, 1], "float": [0.0, 1.0, None], "text": ["0", "1", "b"]}.items():
+        written(f"{name}.parquet", FLAT.assign(arm=values, variant=values))
+    found = rows_of(source_of("*.parquet"), engine)
+    for column in ("arm", "variant"):
+        assert {one[column] for one in found} == {"0", "1", "b", None}
+    kept = rows_of(source_of("[fi]*.parquet", only={"arm": "1"}), engine)
+    assert [one["arm"] for one in kept] == ["1"] * 3
+
+
 def test_a_window_is_half_open(written, source_of, engine):
     times = ["2026-03-01 10:00:00", "2026-03-01 10:59:59.999999", "2026-03-01 11:00:00"]
     frame = FLAT.assign(ts=pd.to_datetime(times, format="ISO8601"))

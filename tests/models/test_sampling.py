@@ -90,6 +90,49 @@ def test_a_sample_of_many_rows_has_about_the_asked_size_and_is_always_the_same(n
     assert abs(np.mean(first.features["a"]) / n - 0.5) < 0.05
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {},
+        {"request_id": [None] * 20_000},
+        {"request_id": [None] * 19_900 + [f"r{i}" for i in range(100)]},
+        {"user_id": [f"u{i % 3}" for i in range(20_000)]},
+    ],
+    ids=["no id", "no value", "few values", "three users"],
+)
+@pytest.mark.parametrize("values", [2, 7, 1000])
+def test_a_sample_of_equal_ids_and_scores_is_neither_empty_nor_biased(ids, values):
+    n = 20_000
+    rng = np.random.default_rng(values)
+    scores = rng.integers(0, values, n) / values
+    columns = {"score": scores, "label": (rng.random(n) < scores).astype(int), **ids}
+    rows = pd.DataFrame(columns).astype(dict.fromkeys(ids, "string"))
+    sample = sample_rows(table(**rows), (), MODELS, limit=4000)
+    assert 3700 < len(sample) < 4300
+    assert abs(sample.scores.mean() - scores.mean()) < 0.03
+    assert abs(sample.labels.mean() - columns["label"].mean()) < 0.03
+    again = sample_rows(table(**rows.sample(frac=1.0, random_state=1)), (), MODELS, limit=4000)
+    assert again.scores.tolist() == sample.scores.tolist()
+
+
+def test_rows_without_a_key_take_no_place_in_the_sample_of_pairs():
+    n = 4000
+    keys = [None] * (n // 2) + [f"r{i}" for i in range(n // 2)]
+    online = table(request_id=keys, a=np.arange(n, dtype=float))
+    offline = table(request_id=keys[n // 2 :], a=np.arange(n // 2, dtype=float))
+    models = DiagnosedModels(pair_by=("request_id",))
+    assert len(sample_pairs(online, offline, ("a",), models, limit=n // 2).online) == n // 2
+    assert 800 < len(sample_pairs(online, offline, ("a",), models, limit=1000).online) < 1200
+
+
+def test_a_sampled_duplicate_key_has_no_pair():
+    n = 4000
+    keys = [f"r{i}" for i in range(n // 2)] * 2
+    online = table(request_id=keys, a=np.arange(n, dtype=float))
+    offline = table(request_id=keys[: n // 2], a=np.arange(n // 2, dtype=float))
+    assert sample_pairs(online, offline, ("a",), DiagnosedModels(pair_by=("request_id",)), limit=500) is None
+
+
 def test_pairs_share_a_request_and_a_duplicate_key_has_no_pair():
     online = table(
         request_id=["r1", "r1", "r2", "r3", "r3", None],

@@ -243,6 +243,21 @@ def test_the_interval_of_many_rows_uses_a_part_of_the_users(monkeypatch):
     assert part.upper - part.lower == pytest.approx(whole.upper - whole.lower, rel=0.15)
 
 
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.8])
+def test_the_part_of_many_rows_has_its_share_of_the_rows_without_a_user(monkeypatch, share):
+    rows = clustered(1, users=2000, rows=10)
+    rows = [row if int(row[2][1:]) % 4 == 0 else (*row[:2], None, *row[3:]) for row in rows]
+    whole = sums_of(rows).of("m", "test").auc
+    monkeypatch.setattr(splits, "_ROWS", int(share * len(rows)))
+    monkeypatch.setattr(splits, "_USERS", 10)
+    part = sums_of(rows).of("m", "test").auc
+    assert part.clusters != whole.clusters
+    assert part.clusters.clusters == pytest.approx(whole.clusters.clusters, rel=0.05)
+    (low, high), (lower, upper) = ((one.lower, one.upper) for one in map(delong_interval, (whole, part)))
+    assert upper - lower == pytest.approx(high - low, rel=0.15)
+    assert sums_of(rows[::-1]).of("m", "test").auc.clusters == pytest.approx(part.clusters)  # any order
+
+
 def test_a_gap_of_few_users_is_no_data_and_says_how_many_there_are():
     rows = [*clustered(0, users=7, rows=400)]
     train = [("m", "train", f"u{at}", *row[3:]) for at, row in enumerate(rows)]

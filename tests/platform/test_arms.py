@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from tests.platform import shop
 DAYS = 10
 
 
-def judged(folder: Path, change: Any, log: str = "search", **platform: Any) -> dict[str, Result]:
+def judged(
+    folder: Path, change: Any, log: str = "search", start: str | None = None, **platform: Any
+) -> dict[str, Result]:
     """The results of the experiment after a change of every file of a log, by metric and system."""
     shop.world_of_arms(folder, DAYS, DAYS)
     for path in (folder / log).glob("*.parquet"):
         change(pd.read_parquet(path)).to_parquet(path)
-    one = shop.config(folder, platform, experiments=[shop.RANKER])
+    one = shop.config(folder, platform, experiments=[{**shop.RANKER, "start": start}])
     config = {"state": str(folder / "state"), "engine": {"threads": 1}, "recommenders": [one]}
     (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
     (report,), _ = watched(folder / "config.yaml", None, None, None)
@@ -83,3 +86,34 @@ def test_few_rows_without_a_user_are_named_beside_the_verdict(tmp_path: Path) ->
     assert found["verdict"].value is not None
     for name in ("verdict", "recommender"):
         assert re.search(r"; without a known user: 2\.\d % of search", found[name].detail)
+
+
+def since(day: int, hour: int = 0) -> Any:
+    """A change that keeps the rows from a time on."""
+    start = (shop.FIRST + day * shop.DAY).replace(tzinfo=None) + timedelta(hours=hour)
+    return lambda table: table[table["ts"] >= start]
+
+
+@pytest.mark.parametrize("start", [None, "2026-03-02"])
+def test_a_small_part_of_an_experiment_gives_no_verdict(tmp_path: Path, start: str | None) -> None:
+    found = judged(tmp_path, since(7), start=start)
+    assert {one.status for one in found.values()} == {Status.NO_DATA}
+    every = 40 if start else 39  # a log's first window is never added up: its beginning may be gone
+    missing = every - 11
+    assert found["verdict"].detail.startswith(
+        f"some system lacks {missing} of the experiment's {every} windows, more than 10.0 %; "
+        "from 2026-03-09 06:00Z to 2026-03-12 00:00Z"
+    )
+
+
+def test_an_experiment_that_starts_later_misses_no_window(tmp_path: Path) -> None:
+    found = judged(tmp_path, since(7), start="2026-03-10")
+    assert found["verdict"].status is not Status.NO_DATA
+    assert "lacks" not in found["verdict"].detail
+
+
+def test_few_missing_windows_are_named_beside_the_verdict(tmp_path: Path) -> None:
+    found = judged(tmp_path, since(0, 6))
+    for name in ("verdict", "recommender"):
+        assert found[name].status is not Status.NO_DATA
+        assert "; some system lacks 1 of the experiment's 39 windows" in found[name].detail

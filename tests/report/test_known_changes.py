@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from monitor.core.results import Result, Status
+from monitor.history.snapshot import Point, Series
 from monitor.history.store import Store
+from monitor.report.changes import new_models
 from monitor.report.known_changes import Change, ChangeKind, changes_of_config, changes_of_history
 from monitor.settings.recommender import RecommenderSettings
 from tests.history.conftest import hour
@@ -46,6 +48,20 @@ def test_the_model_with_most_requests_changes_where_another_one_has_more(history
     assert told(found(history)) == [(hour(3).start, "model", what)]
     assert found(history, last=2) == []
     assert found(history, first=3) == []
+
+
+def test_the_page_calls_the_slice_of_all_other_models_no_model() -> None:
+    served = {"m1": (40, 40, 40, 10), "m2": (1, 1, 1, 30), "other": (30, 45, 30, 45)}
+    series = [
+        Series(
+            recommender="shop", check="exposure", window=hour(3), result=requests(model, counts[-1]),
+            evaluated_at=hour(3).end, standing=Status.OK, since=hour(0).start,
+            past=tuple(Point(hour(place), count, Status.OK) for place, count in enumerate(counts)),
+        )
+        for model, counts in served.items()
+    ]  # fmt: skip
+    (change,) = new_models(series)
+    assert (change.at, change.what) == (hour(3).start, "model m2 serves the most requests")
 
 
 def test_a_list_changes_where_the_evidence_has_another_version(history: Store) -> None:

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from monitor.config.load import load_config
-from monitor.core.results import Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.history.readonly import ReadOnlyHistory
+from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.store import Store
 from monitor.report.judged_page import style_hash
 from monitor.report.numbers import signed_share
-from monitor.report.period import PeriodReport, read_period
+from monitor.report.period import PeriodReport, period_report, read_period
 from monitor.report.period_page import as_html, as_text
+from monitor.settings.recommender import RecommenderSettings
 from tests.anomalies.banded import SHOP, a_check, changed, hour, judge, store_hour, usual_hour
 from tests.report.period_world import DAY, END, FIRST, HOSTILE, SECOND, judged, rows
 from tests.shop import three_weeks, three_weeks_file  # noqa: F401 - fixtures
@@ -92,6 +94,35 @@ def test_a_violation_that_ended_in_the_period_began_before_it(report: PeriodRepo
     assert objective.until == "2026-03-03 00:00 UTC"
     assert objective.windows == 4
     assert report.incidents_before == 1
+
+
+def test_the_violation_of_a_replaced_model_ends_with_it() -> None:
+    """m6's gap is violated for three windows; then m7 takes its place."""
+    stored, windows = [], []
+    for number in range(8):
+        window = Window(FIRST + number * DAY / 4, FIRST + (number + 1) * DAY / 4)
+        model, status = ("m6", Status.VIOLATED) if number < 3 else ("m7", Status.OK)
+        gap = Result(
+            kind=ResultKind.GAP, metric="auc_gap", labels={"pair": "test_online", "model": model},
+            definition="1", status=status, value=0.09, threshold=0.02, bound="max",
+        )  # fmt: skip
+        stored.append(StoredResult("shop", "models", window, gap))
+        windows.append(
+            Evaluated("shop", "models", window, "1", status, "a", 1, window.end, seconds=0.1, revision=1)
+        )
+    settings = RecommenderSettings.model_validate(
+        {"name": "shop", "window": "6h", "logs": {"samples": {"path": "x"}}}
+    )
+
+    def report_of(start: datetime) -> PeriodReport:
+        own = [one for one in stored if one.window.start < start + DAY]
+        return period_report(settings, Window(start, start + DAY), own, windows[: len(own)], NOW)
+
+    (gap,) = report_of(FIRST).incidents
+    assert (gap.since, gap.windows) == ("2026-03-02 00:00 UTC", 3)
+    assert gap.until == "2026-03-02 18:00 UTC, when it was no longer judged"
+    later = report_of(SECOND)
+    assert (later.incidents, later.incidents_before) == ((), 1)
 
 
 def test_models_lists_rules_objectives_and_what_was_declared_are_changes(report: PeriodReport) -> None:

@@ -1,4 +1,4 @@
-"""Which bounds count as changed by the config."""
+"""Which bounds count as changed by the config, and which model serves most."""
 
 from __future__ import annotations
 
@@ -52,3 +52,19 @@ def test_the_bound_on_lost_actions_stands_where_they_cannot_be_judged() -> None:
     assert changes("unattributed", (OK, 0.7), (OK, None), (OK, 0.2)) == [
         "the objective on unattributed is max 0.2, before it max 0.7"
     ]
+
+
+def test_the_slice_of_all_other_models_is_no_model() -> None:
+    served = [(40, 0, 30), (40, 0, 45), (40, 0, 30), (10, 30, 45)]
+    stored = [
+        StoredResult("shop", "exposure", Window.of(START + place * HOUR, HOUR), requests(model, count))
+        for place, counts in enumerate(served)
+        for model, count in zip(("m1", "m2", "other"), counts, strict=True)
+    ]
+    found = changes_of(stored, SHOP, Window(START, START + timedelta(days=1)))
+    assert [(one.at, one.text) for one in found] == [(START + 3 * HOUR, "model m2 serves most, before it m1")]
+
+
+def requests(model: str, count: float) -> Result:
+    labels = {"by": "requests", "dimension": "model", "value": model}
+    return Result(metric="volume", labels=labels, status=OK, definition="1", value=count)

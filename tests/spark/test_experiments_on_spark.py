@@ -23,7 +23,7 @@ from monitor.experiments.queries import (
 from monitor.metrics.shared import Shared
 from monitor.settings.experiments import ExperimentSettings
 from monitor.settings.metrics import EventSettings, MetricSettings
-from tests.experiments.test_queries import ARMS, logs
+from tests.experiments.test_queries import ARMS, NAN, logs, rows_of
 from tests.metrics.worlds import START, embedded, table
 from tests.spark.test_metrics_on_spark import Tables
 
@@ -89,3 +89,12 @@ def test_experiments_are_the_same_on_spark_and_on_duckdb(spark) -> None:
     assert all(wanted)
     tables = Tables(spark)
     assert everything(logs(rows, done, COLUMNS, tables), tables) == wanted
+
+
+def test_numbers_become_the_same_texts_on_spark_and_on_duckdb(spark) -> None:
+    numbers = pa.table({"user_id": [1.0, 2.0, 3.0, NAN], "arm": [0.0, 1.5, NAN, 1.0]})
+    found = [
+        {(row["user_id"], row["arm"]) for row in rows_of(in_arms(assigned(shown, ["arm"]), 0, first=0))}
+        for shown in (one.create_table("numbers", numbers) for one in (embedded(), Tables(spark)))
+    ]
+    assert found == [{("1", "0"), ("2", "1.5")}] * 2

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import math
 
+import pyarrow as pa
 import pytest
 
 from monitor.cli.diagnose import diagnose
 from monitor.cli.terminal import VIOLATED
+from monitor.models import splits
+from monitor.models.sampling import sample_rows
+from monitor.settings.models import DiagnosedModels
 from tests.models.model_world import write_world
 from tests.spark.conftest import OPTIONS
+from tests.spark.test_metrics_on_spark import Tables
 
 CONFIG = """\
 engine: {engine}
@@ -61,3 +66,32 @@ def test_the_cause_is_named_on_both(diagnosed):
     for results in diagnosed.values():
         causes = [dict(labels)["cause"] for metric, *labels in results if metric == "auc_gap_cause"]
         assert causes == ["serving_skew"]
+
+
+def test_equal_rows_are_sampled_independently_on_spark(spark):
+    n = 4000
+    rows = {
+        "request_id": pa.nulls(n, pa.string()),
+        "score": [0.2, 0.8] * (n // 2),
+        "label": [0, 1] * (n // 2),
+    }
+    sample = sample_rows(
+        Tables(spark).create_table("equal", pa.table(rows)), (), DiagnosedModels(), limit=1000
+    )
+    assert 850 < len(sample) < 1150
+    assert 0.4 < sample.labels.mean() < 0.6
+
+
+def test_the_part_of_many_rows_has_its_share_of_the_rows_without_a_user_on_spark(spark, monkeypatch):
+    n = 4000
+    rows = pa.table(
+        {
+            "model": ["m"] * n, "split": ["test"] * n, "label": [0, 1] * (n // 2),
+            "score": [0.2, 0.6] * (n // 2),
+            "user_id": [f"u{at // 4}" if at % 8 < 4 else None for at in range(n)],
+        }
+    )  # fmt: skip
+    monkeypatch.setattr(splits, "_ROWS", n // 4)
+    monkeypatch.setattr(splits, "_USERS", 10)
+    found = splits.measure_splits(Tables(spark).create_table("split", rows), 1e-6).of("m", "test")
+    assert found.auc.clusters.clusters == pytest.approx(500 + 2000, rel=0.1)

@@ -88,6 +88,7 @@ def test_missing_values_are_a_value_of_their_own_or_part_of_other() -> None:
     assert by_column(["a", "", None, "a"], 2) == {"a": 2, "(none)": 2}
     assert by_column(["a", "", "b", "a", "b"], 2) == {"a": 2, "b": 2, "other": 1}
     assert by_column([1.5, float("nan"), None], 5, pa.float64()) == {"1.5": 1, "(none)": 2}
+    assert by_column([1.0, 1.0, None], 5, pa.float64()) == {"1": 2, "(none)": 1}  # pandas: 1, 1, missing
     assert by_column([True, None], 5, pa.bool_()) == {"true": 1, "(none)": 1}
 
 

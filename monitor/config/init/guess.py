@@ -11,6 +11,7 @@ from monitor.config.init.profile import Column, Profile
 from monitor.config.init.synonyms import ACTION_WORDS, likeness, plain
 from monitor.core import columns as c
 from monitor.core.record_path import parse
+from monitor.logs.canonical import to_text
 from monitor.settings.recommender import sliced_column
 
 SURE, LIKELY, GUESS = "sure", "likely", "a guess"
@@ -256,7 +257,7 @@ _BY_CONTENT: dict[str, tuple[tuple[str, Callable[[_Finder], Guess | None]], ...]
 
 def values_of(table: ir.Table, column: str) -> list[str]:
     """The most frequent values of a column, as texts."""
-    text = table[column].cast("string")
+    text = to_text(table[column])
     counts = table.filter(text.notnull()).group_by(value=text).aggregate(n=lambda t: t.count())
     found = counts.order_by(counts.n.desc(), counts.value).limit(_FEW).execute()
     return [str(value) for value in found["value"]]

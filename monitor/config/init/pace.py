@@ -13,7 +13,7 @@ from monitor.config.init.profile import Profile, spread
 from monitor.config.init.traits import Traits, moment
 from monitor.core import columns as c
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
-from monitor.logs.canonical import canonical
+from monitor.logs.canonical import canonical, to_text
 from monitor.logs.files import LogFile
 from monitor.logs.reading import open_filesystems, open_shape
 from monitor.settings.logs import LogSettings
@@ -110,7 +110,7 @@ def _count(
     rows = open_shape(engine, "pace_files", found.shape, paths, fields=(request, time))
     for column, wanted in settings.only.items():
         values = [wanted] if isinstance(wanted, str) else list(wanted)
-        rows = rows.filter(rows[settings.columns.get(column, column)].cast("string").isin(values))
+        rows = rows.filter(to_text(rows[settings.columns.get(column, column)]).isin(values))
     # As feedback: the lists of exposures would be made rows, which takes long and changes no count here.
     read = canonical(rows.select(request, time), c.FEEDBACK, settings, {})
     read = read.filter(read[c.TS].notnull())

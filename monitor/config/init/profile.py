@@ -20,7 +20,7 @@ from monitor.core import columns as c
 from monitor.core.errors import ExpectedError
 from monitor.core.record_path import parse, problem
 from monitor.engines.duckdb import Engine
-from monitor.logs.canonical import split_list
+from monitor.logs.canonical import split_list, to_text
 from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, first_line, unfinished
 from monitor.logs.index import readable
 from monitor.logs.lake.table import table_format
@@ -283,7 +283,7 @@ def narrowed(engine: Engine, found: Profile, column: str, values: Sequence[str],
     """The profile of the rows whose column has one of the values, kept as another table."""
     rows = engine.backend.table(found.table)
     hidden = tuple(one for one in found.columns if one.name not in rows.columns)
-    columns = _create(engine, table, rows.filter(rows[column].cast("string").isin(list(values))))
+    columns = _create(engine, table, rows.filter(to_text(rows[column]).isin(list(values))))
     count = int(engine.backend.table(table).count().execute())
     return replace(found, rows=count, columns=(*columns, *hidden), table=table)
 

@@ -12,6 +12,8 @@ from monitor.config.init.synonyms import plain
 from monitor.config.init.template import comment, key, scalar
 from monitor.core import columns as c
 from monitor.engines.duckdb import Engine
+from monitor.logs.canonical import canonical, to_text
+from monitor.logs.mapping import flat_types
 
 _WORDS = frozenset(
     ("arm", "variant", "experiment", "exp", "ab", "abtest", "treatment", "bucket", "cohort", "policy", "test")
@@ -39,9 +41,9 @@ def suggest_experiments(
     lines = []
     for column in found.usable:
         if _may_be_arm(column, guesses):
-            arms = _users(engine, found, user.column, column.name)
-            if arms:
-                lines.append(_line(names.get(column.name, column.name), arms))
+            name = names.get(column.name, column.name)
+            if arms := _users(engine, found, {c.USER_ID: user.column, name: column.name}):
+                lines.append(_line(name, arms))
     return lines
 
 
@@ -54,10 +56,20 @@ def _may_be_arm(column: Column, guesses: Mapping[str, Guess]) -> bool:
     return not column.is_path and bool(_WORDS & set(plain(column.name).split("_")))
 
 
-def _users(engine: Engine, found: Profile, user: str, column: str) -> dict[str, int]:
-    """The users of each arm; empty if users change their arms, or are too few."""
-    rows = engine.backend.table(found.table)
-    rows = rows.select(who=rows[user].cast("string"), arm=rows[column].cast("string").nullif(""))
+def _users(engine: Engine, found: Profile, columns: dict[str, str]) -> dict[str, int]:
+    """The users of each arm; empty if users change their arms, or are too few.
+
+    The rows are read as the monitor reads them, so that the split names the arms as it does.
+
+    Args:
+        columns: the monitor's name -> the file's column, of the user and of the arm.
+    """
+    user, arm = columns
+    rows = engine.backend.table(found.table).select(*columns.values())
+    settings = found.settings.model_copy(update={"columns": columns})
+    further = None if found.shape.is_typed else flat_types(found.shape.types)
+    rows = canonical(rows, c.REQUESTS, settings, {}, further=further)  # exposures without their items
+    rows = rows.select(who=rows[user], arm=to_text(rows[arm]).nullif(""))
     rows = rows.filter(rows.who.notnull(), rows.arm.notnull())
     people = rows.group_by("who").aggregate(arms=rows.arm.nunique(), arm=rows.arm.min(), n=rows.count())
     several = people.filter(people.n > 1)

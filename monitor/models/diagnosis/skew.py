@@ -144,7 +144,10 @@ def _stale(column: Column, pairs: Pairs, wrong: NDArray[np.bool_]) -> NDArray[np
     found = np.zeros(len(wrong), np.bool_)
     if times is not None:
         for entity in pairs.online.entities.values():
-            found |= _had_before(entity, column.sides["online"], column.sides["offline"], times)
+            known = np.array([one is not None for one in entity], np.bool_)
+            online, offline = column.sides["online"][known], column.sides["offline"][known]
+            # Rows without a user are not the rows of one user, who would have had nearly every value before.
+            found[known] |= _had_before(entity[known], online, offline, times[known])
     return found & wrong
 
 

@@ -186,6 +186,25 @@ def test_users_of_two_arms_make_no_experiment_and_an_uneven_split_is_a_comment(i
     assert "test_page" not in line
 
 
+@pytest.mark.parametrize(
+    ("name", "column", "arm"),
+    [
+        ("log.parquet", "variant", "1"),
+        ("log.parquet", "variant_of_user", "1"),
+        ("log.csv", "variant", "1.0"),  # becomes `arm`, which is read as the text that the file has
+        ("log.csv", "variant_of_user", "1"),  # a further column, which is read as a number
+    ],
+)
+def test_the_split_names_numeric_arms_as_the_monitor_reads_them(init, tmp_path, name, column, arm):
+    rows = frame(600)
+    number = rows["user_id"].str[1:].astype(int)
+    rows[column] = (number % 2).astype(float).where(number % 10 != 0)  # as pandas reads a missing arm
+    path = tmp_path / name
+    rows.to_parquet(path) if path.suffix == ".parquet" else rows.to_csv(path, index=False)
+    split = next(line for line in init(path)[2].text.splitlines() if "split:" in line)
+    assert f'"{arm}": ' in split
+
+
 def test_the_zone_is_set_for_the_log_without_offsets(init, tmp_path):
     rows = frame(200)
     done = rows.iloc[::5][["request_id", "user_id", "item_id", "ts"]].assign(event="click")

@@ -135,6 +135,16 @@ def test_a_value_that_the_same_user_had_before_is_stale():
     assert skew_of(column, Pairs(sample, {}), 1e-6).kind == "stale"
 
 
+def test_rows_without_a_user_are_not_of_one_user():
+    times, online, offline = np.array([1.0, 2, 3, 4]), [1.0, 1, 2, 3], [1.0, 2, 3, 4]
+    nobody, some = np.array([None] * 4, object), np.array(["a", None, None, "a"], object)
+    for users in (nobody, some):
+        column, sample = pairs_of(online, offline, times=times, entities={"user_id": users})
+        assert skew_of(column, Pairs(sample, {}), 1e-6).kind == "different"
+    column, sample = pairs_of([1.0, 2, 2, 1], [1.0, 2, 2, 4], times=times, entities={"user_id": some})
+    assert skew_of(column, Pairs(sample, {}), 1e-6).kind == "stale"
+
+
 def test_a_value_that_comes_only_later_is_not_stale():
     times, users = np.array([1.0, 2]), np.array(["a", "a"], dtype=object)
     column, sample = pairs_of([5.0, 7.0], [4.0, 5.0], times=times, entities={"user_id": users})

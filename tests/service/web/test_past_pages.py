@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
@@ -254,6 +255,17 @@ def test_a_metric_in_error_is_no_measurement_of_its_window(shop: Recorded) -> No
     text = page(shop.web, f"{SHOP}/windows/2026-01-01T00:00:00Z")
     assert 'class="summary">1 error, 1 measured<' in text
     assert "edge-error" in text
+
+
+def test_a_violation_is_over_once_no_window_judges_its_series(shop: Recorded) -> None:
+    low = replace(measured("coverage", 0.1, by="pv"), status=Status.VIOLATED, threshold=0.2, bound="min")
+    other = measured("coverage", 0.5, by="uv")
+    shop.record(0, low, other, check="exposure")
+    shop.record(1, other, check="exposure")
+    text = page(shop.web, f"{SHOP}/metrics/coverage?from=2026-01-01&to=2026-01-02")
+    assert "until 2026-01-01 01:00 UTC, when it was no longer judged, 1 window" in text
+    later = page(shop.web, f"{SHOP}/metrics/coverage?from=2026-01-01T02:00&to=2026-01-02")
+    assert "Nothing was violated" in later
 
 
 def test_many_violations_are_counted_and_the_newest_shown(shop: Recorded) -> None:

@@ -156,7 +156,7 @@ def history(context: Context, asked: HistoryQuery, recommender: str, metric: str
 
 def overlaps(span: Span, start: datetime | None, end: datetime | None) -> bool:
     """Whether a violation lasted in [start, end); None: no bound."""
-    return (end is None or span.since < end) and (start is None or span.until is None or span.until > start)
+    return (end is None or span.since < end) and (start is None or span.end is None or span.end > start)
 
 
 def _violated(span: Span, key: SeriesKey) -> ViolatedSpan:
