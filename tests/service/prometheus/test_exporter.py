@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.core.results import Status
-from monitor.history.snapshot import RecommenderState, Snapshot
+from monitor.core.results import Status, Window
+from monitor.history.snapshot import RecommenderState, Snapshot, Violation
 from monitor.service.prometheus.exporter import Exporter
 from monitor.service.prometheus.families import all_families
 from tests.service import pictures
@@ -46,9 +46,19 @@ def test_a_violated_rule_has_its_numbers_and_exactly_one_status():
     assert find(text, "recsys_rule_violations_total", **rule) == 17
     since = (pictures.LAST.start - 2 * pictures.HOUR).timestamp()
     assert find(text, "recsys_rule_since_timestamp_seconds", **rule) == since
-    assert find(text, "recsys_rule_violated_timestamp_seconds", **rule) == pictures.LAST.start.timestamp()
     states = {s.value: find(text, "recsys_rule_status", status=s.value, **rule) for s in Status}
     assert states == dict.fromkeys(map(str, Status)) | {"violated": 1}
+
+
+def test_a_rule_has_the_time_of_its_newest_violation_while_the_history_shows_it():
+    state = pictures.full().recommenders[0]
+    shown = next(one for one in state.series if one.result.labels.get("rule") == "blacklist")
+    before = Window(pictures.LAST.start - 3 * pictures.HOUR, pictures.LAST.start - 2 * pictures.HOUR)
+    for violation, moment in ((Violation(before, shown.result), before.start.timestamp()), (None, None)):
+        only = replace(state, series=(replace(shown, violation=violation),))
+        text = scrape(replace(pictures.full(), recommenders=(only,)))
+        labels = {"recommender": "shop", "rule": "blacklist", "kind": "hard"}
+        assert find(text, "recsys_rule_violated_timestamp_seconds", **labels) == moment
 
 
 def test_the_status_of_a_rule_is_its_current_verdict_and_not_its_last_window():
