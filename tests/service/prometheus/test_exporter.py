@@ -51,7 +51,7 @@ def test_a_violated_rule_has_its_numbers_and_exactly_one_status():
 
 
 def test_a_rule_has_the_time_of_its_newest_violation_while_the_history_shows_it():
-    state = pictures.full().recommenders[0]
+    state = next(one for one in pictures.full().recommenders if one.name == "shop")
     shown = next(one for one in state.series if one.result.labels.get("rule") == "blacklist")
     before = Window(pictures.LAST.start - 3 * pictures.HOUR, pictures.LAST.start - 2 * pictures.HOUR)
     for violation, moment in ((Violation(before, shown.result), before.start.timestamp()), (None, None)):
