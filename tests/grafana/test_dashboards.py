@@ -158,7 +158,7 @@ def test_every_family_of_rules_and_of_the_monitor_is_shown_or_left_out_on_purpos
         "recsys_rule_info",
         "recsys_rule_offender_rows",
     }
-    for_the_alerts = {"recsys_shared_history_info"}
+    for_the_alerts = {"recsys_rule_violated_timestamp_seconds", "recsys_shared_history_info"}
     inside_python = {
         "process_virtual_memory_bytes",
         "python_info",
