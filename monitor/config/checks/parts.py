@@ -118,7 +118,8 @@ def _stand_in(recommender: dict[str, Any], number: int, was: dict[str, Any]) -> 
     given = was.get("logs")
     logs = recommender.setdefault("logs", {})
     for name in [one for one in LOGS if one in given] if isinstance(given, dict) else [EXPOSURES]:
-        logs.setdefault(name, {}).setdefault("path", "unknown")
+        logs[name] = logs.get(name) or {}  # a name with nothing below it is null
+        logs[name].setdefault("path", "unknown")
 
 
 def _depends_on(place: str, out: set[str]) -> bool:
