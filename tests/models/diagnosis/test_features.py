@@ -141,7 +141,9 @@ def test_rows_without_a_user_are_not_of_one_user():
     for users in (nobody, some):
         column, sample = pairs_of(online, offline, times=times, entities={"user_id": users})
         assert skew_of(column, Pairs(sample, {}), 1e-6).kind == "different"
-    column, sample = pairs_of([1.0, 2, 2, 1], [1.0, 2, 2, 4], times=times, entities={"user_id": some})
+    known = np.array(["a", "b", None, "a", "b"], object)
+    later = np.array([1.0, 2, 3, 4, 5])
+    column, sample = pairs_of([1.0, 2, 9, 1, 2], [1.0, 2, 9, 3, 4], times=later, entities={"user_id": known})
     assert skew_of(column, Pairs(sample, {}), 1e-6).kind == "stale"
 
 
