@@ -95,7 +95,7 @@ USAGE = {
     "a folder as config": (["validate", "-c", "."], "Is a directory"),
     "a wrong config": (["validate", "-c", "wrong.yaml"], "did you mean name?"),
     "a wrong config to run": (["run", "-c", "wrong.yaml"], "stat: unknown key; did you mean state?"),
-    "no history": (["history", "export", "-c", "ok.yaml"], "there is no history yet"),
+    "no history": (["history", "export", "-c", "ok.yaml"], "there is no history at"),
 }
 
 
