@@ -131,6 +131,14 @@ def test_a_spare_monitor_that_is_down_is_a_ticket_and_holds_back_nothing_until_n
         alertmanager,
         Group("page", "", ("RecsysMonitorDown", "RecsysMonitorDown")),
         Group("ticket", "", (), held=("RecsysSpareMonitorDown",)),
+        Group("ticket", "shop", ("RecsysRunsMissed",)),  # it may come from a third monitor
+    )
+    none_is_left = alert("RecsysMonitorDown", "", job="recsys-monitor")
+    post(alertmanager, [spare, late, *down, none_is_left])
+    assert_groups(
+        alertmanager,
+        Group("page", "", ("RecsysMonitorDown", "RecsysMonitorDown", "RecsysMonitorDown")),
+        Group("ticket", "", (), held=("RecsysSpareMonitorDown",)),
         Group("ticket", "shop", (), held=("RecsysRunsMissed",)),
     )
 

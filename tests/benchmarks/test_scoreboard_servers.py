@@ -70,7 +70,7 @@ def test_an_alert_can_read_a_counter_of_the_day_before() -> None:
         "recsys_rule_violations_total",
         (("recommender", "shop"), ("rule", "blacklist"), ("kind", "hard")),
     )
-    since: Key = ("recsys_rule_since_timestamp_seconds", total[1])
+    since: Key = ("recsys_rule_violated_timestamp_seconds", total[1])
     old = Recorded()  # violated five hours before, and told of then
     old.take(first - 300, {total: 3.0, since: (first - 310) * 60.0})
     new = Recorded()  # the same counter, never seen before
