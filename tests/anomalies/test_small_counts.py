@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from monitor.anomalies.band_state import BandState
-from monitor.anomalies.past import SeriesName
-from monitor.core.results import Window
+from monitor.anomalies.past import SeriesName, markers, read_day
+from monitor.core.results import Status, Window
+from monitor.history.record import CheckRun
+from monitor.history.store import Store
 from monitor.settings.bands import BandSettings
-from tests.anomalies.stepped import HOUR, START, WEEK, past, stepped
+from tests.anomalies.banded import measured
+from tests.anomalies.stepped import HOUR, START, WEEK, hour, past, stepped
 
 REQUESTS = {0: SeriesName("volume", {"by": "requests"})}
 BUYS = {0: SeriesName("action_volume", {"event": "buy", "by": "event"})}
@@ -84,3 +89,18 @@ def test_the_hours_before_a_season_are_not_next_to_those_after_it(eve: float) ->
     steps, _ = stepped(values, ends + 48, REQUESTS, {"seasons": [sale]})
     assert any(step.departed[0] for step in steps[begins - 6 : begins]), "the eve is out of its band"
     assert not any(step.departed[0] for step in steps[ends:])
+
+
+def test_an_empty_hour_counts_as_zero_in_the_mean_of_a_day(tmp_path: Path) -> None:
+    name, check = "shop", "exposure"
+    with Store.open(tmp_path / "history.sqlite") as store:
+        for number, (value, status) in enumerate(((10.0, Status.OK), (0.0, Status.NO_DATA))):
+            window = hour(number)
+            result = measured("volume", value, int(value), by="requests")
+            runs = [CheckRun(check=check, results=[replace(result, status=status)], outcome="ok")]
+            store.record_window(name, window, runs, fingerprint="", rows=0, evaluated_at=window.end)
+        with store.reading() as connection:
+            found = markers(connection, name, check, [hour(0).end, hour(1).end], HOUR)
+            definitions = dict.fromkeys(range(10), result.definition)
+            day = read_day(connection, found, definitions)
+    assert (day.windows.tolist(), day.mean.tolist()) == ([2], [5.0])
