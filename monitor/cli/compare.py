@@ -72,7 +72,7 @@ def _notes(a: JudgedSide, b: JudgedSide) -> Iterator[str]:
             column = judged.side.column
             yield f"{judged.side.text}: rows with other values of {column} answer the same requests; left out"
         for why in sorted({one.detail for one in judged.own if one.status is Status.LATE}):
-            yield f"{judged.side.text}: results are late, of the rows so far: {why}"
+            yield f"{judged.side.text}: some results are late and rest on the rows so far: {why}"
         for log, until in judged.ends.items():
             yield f"{judged.side.text}: the log {log} ends at {iso(until)}, before the span does"
 

@@ -76,7 +76,7 @@ def _opened(config: Config) -> Store:
     location = config.history.location(config.state)
     url = parse_url(location)
     if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
-        fail(f"there is no history yet at {url.database}; `run` and `backfill` write one")
+        fail(f"there is no history at {url.database}; `recsys-monitor run` and `backfill` write one")
     return Store.open(location)
 
 

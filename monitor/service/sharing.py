@@ -37,8 +37,8 @@ class Sharing:
     def renew(self, names: Collection[str], busy: Collection[str]) -> Holdings:
         """Renew the leases. The pairs and roll-ups of recommenders that another monitor had are dropped.
 
-        The other monitor may have judged late rows, which what is kept here lacks. What a window needs is
-        read from the logs again. The arms of users stay: those of rotated files cannot be read again.
+        The other monitor may have judged late rows, and these files lack them. What a window needs is read
+        from the logs again. The arms of users stay: those of rotated files cannot be read again.
 
         Raises:
             StoreError: the history cannot be written. The leases stay as they are.

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from monitor.cli.compare import _notes
+from monitor.cli.sides import JudgedSide
+from monitor.comparison.sides import Side
+from monitor.core.results import Result, Status, Window
 from tests.cli.conftest import START, exposures, run_monitor
 from tests.cli.kept import run_keeping
 
@@ -358,3 +364,12 @@ def test_two_spans_have_no_request_in_common(shop):
     lists = json.loads(ran.out)["lists"]
     assert (lists["requests"]["common"], lists["overlap"], lists["examples"]) == (0, None, [])
     assert lists["users"]["more"] + lists["users"]["fewer"] + lists["users"]["same"] > 0
+
+
+def test_late_results_of_a_side_are_noted_with_the_reason():
+    late = Result(metric="gini", status=Status.LATE, definition="1", detail="the log has reached 12:00")
+    span = Window(START, START + timedelta(hours=1))
+    sides = [JudgedSide(Side.parse("shop"), span, [one]) for one in (replace(late, status=Status.OK), late)]
+    assert list(_notes(*sides)) == [
+        "shop: some results are late and rest on the rows so far: the log has reached 12:00"
+    ]

@@ -133,4 +133,4 @@ def test_a_wrong_option_is_code_2_and_says_what_to_do(shop: Path, options: list[
 def test_without_a_history_the_command_says_how_to_get_one(shop: Path) -> None:
     ran = forecast(shop)
     assert ran.code == 2
-    assert "there is no history yet" in ran.err
+    assert "there is no history at" in ran.err
