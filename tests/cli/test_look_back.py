@@ -83,4 +83,4 @@ def test_without_a_history_it_says_what_writes_one(tmp_path: Path) -> None:
     ran = run_monitor("history", "bands", "-c", "bands.yaml", cwd=tmp_path)
     assert ran.code == 2
     assert "there is no history at" in ran.err
-    assert "`run` and `backfill` write one" in ran.err
+    assert "`recsys-monitor run` and `backfill` write one" in ran.err

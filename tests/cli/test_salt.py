@@ -42,6 +42,8 @@ def folder() -> Iterator[Path]:
     exposures().to_parquet(made / "log.parquet")
     pd.DataFrame({"item_id": ["i3"]}).to_csv(made / "blacklist.csv", index=False)
     (made / "shop.yaml").write_text(CONFIG)
+    for file in made.iterdir():
+        file.chmod(0o644)  # whatever the mask of the process is
     yield made
     shutil.rmtree(made)
 
