@@ -124,12 +124,11 @@ class DuckDBRuleEngine:
 
     def columns(self, table: str) -> dict[str, str]:
         """The columns of a table and their DuckDB types; empty where there is no such table."""
-        rows = self.connection.execute(
-            "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? "
-            "AND schema_name = 'main' ORDER BY column_index",
-            [table],
-        ).fetchall()
-        return dict(rows)
+        try:
+            rows = self.connection.execute(f"DESCRIBE {quoted(table)}").fetchall()
+        except duckdb.CatalogException:
+            return {}
+        return {name: kind for name, kind, *_ in rows}
 
     def judge(self, table: str, expectations: Sequence[Expectation]) -> list[Outcome]:
         """See `RuleEngine.judge`. Rules in SQL run alone, in a database that holds nothing but the rows."""
