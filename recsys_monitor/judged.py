@@ -43,7 +43,8 @@ def check(
         start, end: the span to judge; by default from the first to the last row of the exposures.
 
     Returns:
-        The results. A frame without rows gives `no_data`, never `ok`.
+        The results. A frame without rows gives `no_data`, never `ok`. So does a config that judges nothing:
+        no rule, objective or other bound.
 
     Raises:
         FrameError: a frame cannot be read, or lacks a column.

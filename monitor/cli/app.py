@@ -43,7 +43,7 @@ from monitor.cli.terminal import (
 
 EXIT_CODES = (
     "Exit codes: 0 all is well, 1 something is violated, 2 a wrong config or usage, "
-    "3 something could not be judged (no data, late, error)."
+    "3 something could not be judged (no data, late, error), or the config judges nothing."
 )
 
 app = typer.Typer(
@@ -126,7 +126,8 @@ def check(
 
     Without --from, it judges every window from the first to the last row of the log. It skips a gap of more
     than 1,000 empty windows, such as the years after a stray row of 1970: standard error reports the gap, and
-    the exit code is 3. It writes nothing to the history, and does not affect a running daemon.
+    the exit code is 3. So it is if a recommender has no rule, objective or other bound: nothing is judged
+    then. It writes nothing to the history, and does not affect a running daemon.
     """
     first, last = span(start, end)
     claim_output()

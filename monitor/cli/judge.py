@@ -18,7 +18,7 @@ from monitor.config.checks.check import Checked
 from monitor.config.load import load_checked
 from monitor.config.problems import ConfigError
 from monitor.core.json_value import iso
-from monitor.core.results import Status, Window
+from monitor.core.results import ResultKind, Status, Window
 from monitor.history.errors import StoreError
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -34,7 +34,7 @@ from monitor.service.state_folder import keep_private
 from monitor.service.state_lock import StateLock
 from monitor.settings.config import Config
 from monitor.settings.maintenance import covers
-from monitor.window.verdicts import window_status
+from monitor.window.verdicts import is_judged, window_status
 
 Tell = Callable[[str], None]
 MANY_WINDOWS = 1000
@@ -83,7 +83,9 @@ def evaluate_span(
     frames: Mapping[str, pa.Table] | None = None,
     tell: Tell = note,
 ) -> tuple[list[Evaluation], bool]:
-    """The windows of a recommender in the span, judged part by part; and whether no part of it is without.
+    """The windows of a recommender in the span, judged part by part; and whether the span has a verdict.
+
+    It has none where it holds no window or a long gap, or where every result is only measured.
 
     Args:
         config: of all recommenders.
@@ -106,7 +108,22 @@ def evaluate_span(
             for evaluation in judged:
                 step(f"{name} {evaluation.due.window.start:%Y-%m-%d %H:%M}")
                 evaluations.append(evaluation)
-    return evaluations, bool(windows) and not gaps
+    only_measured = bool(windows) and not any(map(_has_verdict, evaluations))
+    if only_measured:
+        tell(
+            f"{name}: nothing is judged: no rule, no objective and no other bound applies, so all values are "
+            "only measured; add rules: or objectives: to the config"
+        )
+    return evaluations, bool(windows) and not gaps and not only_measured
+
+
+def _has_verdict(evaluation: Evaluation) -> bool:
+    """Whether a rule or a bound judges a result. The results of a check that failed are unknown."""
+    return any(
+        run.status is Status.ERROR
+        or any(is_judged(one) and one.kind is not ResultKind.LOG for one in run.results)
+        for run in evaluation.runs
+    )
 
 
 def judged_of(recommender: str, window: Window, run: CheckRun) -> list[Judged]:

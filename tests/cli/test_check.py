@@ -20,7 +20,7 @@ OF_RULES = ["violations", "threshold", "evidence"]
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-CODES = {"ok": 0, "violated": 1, "wrong": 2, "error": 3, "late": 3, "empty": 3}
+CODES = {"ok": 0, "violated": 1, "wrong": 2, "error": 3, "late": 3, "empty": 3, "measured": 3}
 FORMS = [(config, "table") for config in CODES] + [("violated", "json"), ("error", "junit")]
 
 
@@ -37,6 +37,15 @@ def test_a_span_without_rows_is_no_data_and_not_ok(monitor):
     )
     assert ran.code == 3
     assert "no_data" in ran.out
+
+
+def test_a_config_that_judges_nothing_is_no_data_and_its_values_are_there(monitor):
+    ran = monitor("check", "--config", "measured.yaml", "--all")
+    assert ran.code == 3
+    assert ran.err.startswith("shop: nothing is judged: ")
+    assert "add rules: or objectives: to the config" in ran.err
+    assert "coverage" in ran.out
+    assert ran.out.endswith("2 windows: nothing was judged\n")
 
 
 def test_nothing_is_on_standard_error_when_piped(monitor):
