@@ -306,7 +306,10 @@ def backfill(
     end: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to this time (not included).")],
     only: Only = None,
 ) -> None:
-    """Judge the windows of a span and write the verdicts to the history. A second run changes nothing."""
+    """Judge the windows of a span and write the verdicts to the history. A second run changes nothing.
+
+    It stores no window outside the log, except where a daemon of this config has waited for rows.
+    """
     first, last = span(start, end)
     claim_output()
     from monitor.cli import judge as commands

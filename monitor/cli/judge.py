@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from monitor.history.watched import WATCHING, watched_since
 from monitor.judging.evaluate import Evaluation
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
+from monitor.logs.windows import ALWAYS
 from monitor.report.judged import Judged, SpanSummary
 from monitor.rollups.check import RollupCheck
 from monitor.service.rollup_days import RollupDays
@@ -140,10 +141,11 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
     code = OK
     with StateLock(config.state), Store.open(config.history.location(config.state)) as store:
         for one in checked:
-            name, changed, summary = one.settings.name, 0, SpanSummary()
+            name, changed, summary = one.settings.name, set[Window](), SpanSummary()
             with one_off(config, one, salt, config.state) as judging:
-                windows, _ = _windows(judging, now, first, last)
+                asked, _ = _windows(judging, now, first, last)
                 since = store.watermarks(name).get(WATCHING)
+                windows = _expected(judging, asked, since)
                 with progress(len(windows), f"{name}: judging") as step:
                     for evaluation in judge_span(
                         config, one, judging, windows, now, salt=salt, watched_since=since, for_history=True
@@ -155,19 +157,49 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
                             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
                             in_maintenance=covers(one.settings.maintenance, due.window),
                         )  # fmt: skip
-                        changed += recorded.changed
+                        if recorded.changed:
+                            changed.add(due.window)
                         for run in evaluation.runs:
                             summary.add(due.window, run.status or window_status(run.results), run.results)
                 done = summary.windows
                 if done:
                     _roll_up(judging, store, Window(min(done).start, max(done).end), now)
             code = code if done else NOT_JUDGED
-            say(f"{name}: judged {len(done)} window(s), {changed} new or changed")
+            say(f"{name}: judged {len(done)} window(s), {len(changed)} of them new or changed")
             for line in summary.lines():
                 say(f"  {line}")
             if waiting := len(windows) - len(done):
                 note(f"{name}: {waiting} window(s) still wait for rows; the daemon will judge them")
     return code
+
+
+def _expected(judging: OneOff, windows: list[Window], watched_since: datetime | None) -> list[Window]:
+    """The windows that may be stored, with a note on the others.
+
+    As for the daemon, a window without rows counts only between rows, or while the daemon watches. Outside,
+    nobody expected a row, or its files were deleted after it was judged.
+    """
+    parts = judging.evaluator.parts
+    held = {window for part in parts.names for window in parts.timeline(part).windows()}
+    first, end = (min(held).start, max(held).end) if held else (ALWAYS, ALWAYS)
+    expected = [
+        one
+        for one in windows
+        if first <= one.start < end or (watched_since is not None and watched_since <= one.start)
+    ]
+    if held and (outside := len(windows) - len(expected)):
+        note(
+            f"{judging.evaluator.settings.name}: {outside:,} window(s) of this span are outside the log, and "
+            f"nothing is stored for them; {held_span(held)}"
+        )
+    return expected
+
+
+def held_span(held: Collection[Window]) -> str:
+    """The span of the windows of a log, for messages."""
+    if not held:
+        return "the log holds no window"
+    return f"the log holds windows from {iso(min(held).start)} to {iso(max(held).end)}"
 
 
 def _roll_up(judging: OneOff, store: Store, span: Window, now: datetime) -> None:
@@ -199,9 +231,7 @@ def _windows(
     if log.watermark is None:
         tell(f"{name}: the log has no row{why_empty(log)}")
     elif not windows:
-        tell(
-            f"{name}: the log has no window in this span; the log ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}"
-        )
+        tell(f"{name}: the log has no window in this span; {held_span(log.windows())}")
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
         others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
