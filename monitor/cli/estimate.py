@@ -96,7 +96,7 @@ def _span(once: OneOff, asked: Asked, now: datetime) -> Window:
     if not windows:
         name, log = once.evaluator.settings.name, once.evaluator.source.main
         if log.watermark is None:
-            fail(f"{name}: the log has no row{why_empty(log)}", NOT_JUDGED)
+            fail(f"{name}: {why_empty(log)}", NOT_JUDGED)
         fail(f"{name}: the log has no window in this span; {held_span(log.windows())}", NOT_JUDGED)
     return Window(min(one.start for one in windows), max(one.end for one in windows))
 

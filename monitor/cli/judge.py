@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,13 +17,17 @@ from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
 from monitor.config.checks.check import Checked
 from monitor.config.load import load_checked
 from monitor.config.problems import ConfigError
+from monitor.core.columns import INDISPENSABLE, SAMPLES
 from monitor.core.json_value import iso
 from monitor.core.results import ResultKind, Status, Window
+from monitor.core.text import quoted
 from monitor.history.errors import StoreError
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.history.watched import WATCHING, watched_since
 from monitor.judging.evaluate import Evaluation
+from monitor.logs.files import STILL_WRITTEN, WHEN_READ
+from monitor.logs.index import FileEntry
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
 from monitor.logs.windows import ALWAYS
@@ -229,7 +233,7 @@ def _windows(
     if len(windows) > MANY_WINDOWS:
         tell(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
     if log.watermark is None:
-        tell(f"{name}: the log has no row{why_empty(log)}")
+        tell(f"{name}: {why_empty(log)}")
     elif not windows:
         tell(f"{name}: the log has no window in this span; {held_span(log.windows())}")
     if gaps:
@@ -243,13 +247,46 @@ def _windows(
 
 
 def why_empty(log: Log) -> str:
-    """Why a log has no row, as the end of a sentence; empty if its files have none."""
+    """Why no row of a log lies in a window, as a sentence that begins with the log's name."""
+    if why := why_unread(log):
+        return why
+    entries = [one for one in log.read_entries if one.rows]
+    if not entries:
+        what = "online row" if log.name == SAMPLES else "row"
+        return f"{log.name}: no {what} in {_such_as(log.read_entries)}"
+    rows, future = sum(one.rows for one in entries), sum(one.future for one in entries)
+    if future > rows / 2:
+        ahead = f"{future:,} of {rows:,} rows"
+        why = f"{ahead} are later than their file; correct `timezone` or the clock of the writer"
+    else:
+        needed = " or ".join(quoted(log.settings.columns.get(one, one)) for one in INDISPENSABLE[log.name])
+        why = (
+            f"{needed} is empty or cannot be read in {rows - future:,} of {rows:,} rows; "
+            "`recsys-monitor validate` shows which"
+        )
+    return f"{log.name}: {_such_as(entries)}: {why}"
+
+
+def why_unread(log: Log) -> str:
+    """Why a log or some of its files cannot be read, as such a sentence; empty if all files can."""
     if log.error:
-        return f": {log.error}"
-    if log.skipped:
-        first = log.skipped[0]
-        return f": {len(log.skipped)} file(s) could not be read, such as {first.file.path}: {first.reason}"
-    return "" if log.entries else f": {no_file(log.settings)}"
+        return log.error
+    if not log.entries:
+        return f"{log.name}: {log.unlisted[0] if log.unlisted else no_file(log.settings)}"
+    faults = [one for one in log.skipped if not one.is_duplicate]
+    if not faults:
+        return ""
+    reason = faults[0].reason
+    why = f"{reason}; {WHEN_READ}" if reason == STILL_WRITTEN else reason
+    if len(log.entries) == 1:
+        return f"{log.name}: {faults[0].file.path}: {why}"
+    many = f"{len(faults)} of {len(log.entries)} files are skipped"
+    return f"{log.name}: {many}, such as {faults[0].file.path}: {why}"
+
+
+def _such_as(entries: Sequence[FileEntry]) -> str:
+    first = entries[0].file.path
+    return first if len(entries) == 1 else f"{len(entries)} files, such as {first}"
 
 
 def _watched_since(config: Config, name: str, tell: Tell) -> datetime | None:

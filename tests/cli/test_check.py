@@ -180,7 +180,7 @@ def test_check_leaves_nothing_behind(monitor, world):
 def test_a_log_without_files_is_reported_with_and_without_a_span(monitor, world):
     whole = monitor("check", "--config", "empty.yaml")
     span = monitor("check", "--config", "empty.yaml", "--from", "2026-01-05", "--to", "2026-01-05T01:00:00Z")
-    said = f"shop: the log has no row: no file matches {world / 'nothing-*.parquet'}\n"
+    said = f"shop: exposures: no file matches {world / 'nothing-*.parquet'}\n"
     assert (whole.err, span.err) == (said, said)
     assert (whole.code, span.code) == (3, 3)
 
