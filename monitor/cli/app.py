@@ -124,6 +124,9 @@ def check(
 ) -> None:
     """Judge windows once and exit with the verdict: for cron, Airflow and CI.
 
+    Without --to, it leaves out what still waits for rows, as the daemon does: the last windows of a live log.
+    Standard error says which. --to judges them on the rows so far, as late.
+
     Without --from, it judges every window from the first to the last row of the log. It skips a gap of more
     than 1,000 empty windows, such as the years after a stray row of 1970: standard error reports the gap, and
     the exit code is 3. So it is if a recommender has no rule, objective or other bound: nothing is judged

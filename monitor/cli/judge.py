@@ -96,7 +96,8 @@ def evaluate_span(
         config: of all recommenders.
         checked: the recommender.
         now: the time on the clock.
-        first, last: the span; by default that of the log.
+        first, last: the span; by default that of the log. Without `last`, what still waits for rows is left
+            to a later call, if any window is complete.
         frames: the rows of logs that are tables in memory and no files.
         tell: called with a sentence on each thing that nobody sees in the results.
     """
@@ -106,9 +107,18 @@ def evaluate_span(
         evaluations = []
         with progress(len(windows), f"{name}: judging") as step:
             since = _watched_since(config, name, tell)
+            waiting = [] if last is not None else _waiting(judging, windows, now, since)
+            skips = len(waiting) < len(windows)  # else the rows so far are all that there is to show
+            if waiting and skips:
+                tell(
+                    f"{name}: {len(waiting):,} window(s), from {iso(waiting[0].start)} on, still wait for rows, "
+                    "and what needs these rows is not judged; "
+                    f"--to {iso(waiting[-1].end)} judges it on the rows so far, as late"
+                )
             judged = judge_span(
                 config, checked, judging, windows, now,
-                salt=salt, watched_since=since, in_memory=frames is not None,
+                salt=salt, watched_since=since, for_history=skips and bool(waiting),
+                in_memory=frames is not None,
             )  # fmt: skip
             for evaluation in judged:
                 step(f"{name} {evaluation.due.window.start:%Y-%m-%d %H:%M}")
@@ -120,6 +130,18 @@ def evaluate_span(
             "only measured; add rules: or objectives: to the config"
         )
     return evaluations, bool(windows) and not gaps and not only_measured
+
+
+def _waiting(
+    judging: OneOff, windows: list[Window], now: datetime, watched_since: datetime | None
+) -> list[Window]:
+    """The windows with a part that still waits for rows."""
+    parts, since = judging.evaluator.parts, now if watched_since is None else watched_since
+    return [
+        one
+        for one in windows
+        if not all(parts.completeness(one, part, now, since)[0] for part in parts.names)
+    ]
 
 
 def _has_verdict(evaluation: Evaluation) -> bool:

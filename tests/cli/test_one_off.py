@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.cli.judge import backfill
+from monitor.cli.judge import backfill, judge
 from monitor.cli.one_off import one_off
 from monitor.config.checks.check import Checked, check_config
 from monitor.config.load import load_config
@@ -160,3 +160,26 @@ def test_a_backfill_counts_windows_and_not_their_parts(
     )
     assert backfill(path, last - 2 * HOUR, last + HOUR, None) == 0
     assert "judged 3 window(s), 3 of them new or changed" in capsys.readouterr().out
+
+
+def test_a_check_of_a_live_log_judges_what_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(UTC)
+    shop(tmp_path, now)
+    path, begun = tmp_path / "config.yaml", Window.of(now, HOUR)
+    path.write_text(CONFIG + "    lateness: 5m\n    max_wait: 2d\n")
+    (tmp_path / "blacklist.csv").write_text("item_id\nnever\n")
+    found, code = judge(path, None, None, None)
+    err = capsys.readouterr().err
+    assert code == 0
+    assert begun not in {one.window for one in found}
+    assert "shop: 1 window(s), from " in err or "shop: 2 window(s), from " in err
+    assert "still wait for rows, and what needs these rows is not judged" in err
+    assert f"--to {begun.end:%Y-%m-%dT%H:%M:%SZ} judges it on the rows so far, as late" in err
+    found, code = judge(path, None, begun.end, None)
+    assert (code, capsys.readouterr().err) == (3, "")
+    assert Status.LATE in {one.result.status for one in found if one.window == begun}
+    # Where nothing is complete, the rows so far are shown.
+    found, code = judge(path, begun.start, None, None)
+    assert (code, {one.window for one in found}) == (3, {begun})
