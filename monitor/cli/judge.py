@@ -27,6 +27,7 @@ from monitor.history.store import Store
 from monitor.history.watched import WATCHING, watched_since
 from monitor.judging.evaluate import Evaluation
 from monitor.logs.files import STILL_WRITTEN, WHEN_READ
+from monitor.logs.frames import FrameLog
 from monitor.logs.index import FileEntry
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
@@ -111,8 +112,8 @@ def evaluate_span(
             skips = len(waiting) < len(windows)  # else the rows so far are all that there is to show
             if waiting and skips:
                 tell(
-                    f"{name}: {len(waiting):,} window(s), from {iso(waiting[0].start)} on, still wait for rows, "
-                    "and what needs these rows is not judged; "
+                    f"{name}: {len(waiting):,} window(s), from {iso(waiting[0].start)} on, still wait for "
+                    "rows, and what needs these rows is not judged; "
                     f"--to {iso(waiting[-1].end)} judges it on the rows so far, as late"
                 )
             judged = judge_span(
@@ -274,6 +275,8 @@ def why_empty(log: Log) -> str:
         return why
     entries = [one for one in log.read_entries if one.rows]
     if not entries:
+        if isinstance(log, FrameLog):
+            return f"the frame of the {log.name} has no row"
         what = "online row" if log.name == SAMPLES else "row"
         return f"{log.name}: no {what} in {_such_as(log.read_entries)}"
     rows, future = sum(one.rows for one in entries), sum(one.future for one in entries)

@@ -124,7 +124,9 @@ def test_the_table_fits_80_columns_of_a_terminal(monitor):
 def test_the_table_ends_with_the_verdicts(monitor):
     for config in ("ok", "violated", "hostile", "error", "late"):
         lines = monitor("check", "--config", f"{config}.yaml", "--format", "table").out.splitlines()
-        assert re.fullmatch(r"\d+ windows?: \d+ (ok|violated|no_data|late|error)(, \d+ \w+)*", lines[-1])
+        assert re.fullmatch(
+            r"\d+ windows?, \d+ verdicts?: \d+ (ok|violated|no_data|late|error)(, \d+ \w+)*", lines[-1]
+        )
     assert (
         "violated" in monitor("check", "--config", "violated.yaml", "--format", "table").out.splitlines()[-1]
     )

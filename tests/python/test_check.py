@@ -117,7 +117,7 @@ def test_an_empty_frame_of_exposures_is_no_data(logs: dict[str, pd.DataFrame]) -
     assert results.status == "no_data"
     assert len(results) == 0
     assert results.frame().columns.tolist()[:4] == ["recommender", "check", "window_start", "window_end"]
-    assert "frame: exposures: no row in frame:exposures" in repr(results)
+    assert "frame: the frame of the exposures has no row" in repr(results)
     spanned = recsys_monitor.check(logs["exposures"].head(0), start=START, end=START + timedelta(hours=1))
     assert spanned.status == "no_data"
     assert set(spanned.frame().status) == {"no_data"}
