@@ -40,10 +40,12 @@ def check(
         columns: the monitor's name -> the frame's name, for every frame that has it; or one such mapping for
             each log: `{"exposures": {"item_id": "sku"}}`.
         recommender: which recommender of the config; needed if it has several.
-        start, end: the span to judge; by default from the first to the last row of the exposures.
+        start, end: the span to judge; by default from the first to the last row of the exposures. Without
+            `end`, windows that still wait for rows are left out if another one is complete.
 
     Returns:
-        The results. A frame without rows gives `no_data`, never `ok`.
+        The results. A frame without rows gives `no_data`, never `ok`. So does a config that judges nothing:
+        no rule, objective or other bound.
 
     Raises:
         FrameError: a frame cannot be read, or lacks a column.

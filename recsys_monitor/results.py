@@ -29,7 +29,7 @@ class Results(Sequence[Judged]):
 
     Attributes:
         status: the verdict: `ok`, `violated`, `no_data`, `late`, `error` or `undefined`. The worst of all
-            windows; `no_data` if there was no row to judge.
+            windows; `no_data` if there was no row to judge, or nothing to judge by.
         notes: sentences on what no result shows, such as a gap without rows.
     """
 

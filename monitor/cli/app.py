@@ -43,7 +43,7 @@ from monitor.cli.terminal import (
 
 EXIT_CODES = (
     "Exit codes: 0 all is well, 1 something is violated, 2 a wrong config or usage, "
-    "3 something could not be judged (no data, late, error)."
+    "3 something could not be judged (no data, late, error), or the config judges nothing."
 )
 
 app = typer.Typer(
@@ -124,9 +124,13 @@ def check(
 ) -> None:
     """Judge windows once and exit with the verdict: for cron, Airflow and CI.
 
+    Without --to, it leaves out what still waits for rows, as the daemon does: the last windows of a live log.
+    Standard error says which. --to judges them on the rows so far, as late.
+
     Without --from, it judges every window from the first to the last row of the log. It skips a gap of more
     than 1,000 empty windows, such as the years after a stray row of 1970: standard error reports the gap, and
-    the exit code is 3. It writes nothing to the history, and does not affect a running daemon.
+    the exit code is 3. So it is if a recommender has no rule, objective or other bound: nothing is judged
+    then. It writes nothing to the history, and does not affect a running daemon.
     """
     first, last = span(start, end)
     claim_output()
@@ -305,7 +309,10 @@ def backfill(
     end: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to this time (not included).")],
     only: Only = None,
 ) -> None:
-    """Judge the windows of a span and write the verdicts to the history. A second run changes nothing."""
+    """Judge the windows of a span and write the verdicts to the history. A second run changes nothing.
+
+    It stores no window outside the log, except where a daemon of this config has waited for rows.
+    """
     first, last = span(start, end)
     claim_output()
     from monitor.cli import judge as commands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from monitor.cli.judge import load, why_empty
+from monitor.cli.judge import load, why_unread
 from monitor.cli.one_off import one_off
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail, note, progress
 from monitor.config.checks.check import Checked
@@ -29,7 +29,7 @@ def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judg
     for each in with_samples:
         results, why = _judge(config, each, model)
         judged += results
-        reasons += [f"{each.settings.name}{why}"] if why else []
+        reasons += [f"{each.settings.name}: {why}"] if why else []
     for reason in reasons:
         note(reason)
     if not judged:
@@ -39,7 +39,7 @@ def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judg
 
 
 def _judge(config: Config, checked: Checked, model: str | None) -> tuple[list[Judged], str]:
-    """The results, and why the log of samples has no rows."""
+    """The results, and why the log of samples or files of it cannot be read."""
     name = checked.settings.name
     now = datetime.now(UTC)
     with one_off(config, checked, salt="") as once, progress(0, f"{name}: reading the samples") as step:
@@ -50,7 +50,7 @@ def _judge(config: Config, checked: Checked, model: str | None) -> tuple[list[Ju
         step(f"{name} {window.end:%Y-%m-%d %H:%M}")
         results = evaluator.models.judge(once.runtime.engine, window, model)
         judged = [Judged(name, models.NAME, window, one) for one in results if _has_rows(one, results)]
-        return judged, why_empty(evaluator.source.logs[SAMPLES])
+        return judged, why_unread(evaluator.source.logs[SAMPLES])
 
 
 def _has_rows(result: Result, results: list[Result]) -> bool:

@@ -12,12 +12,11 @@ import pyarrow as pa
 import typer
 
 from monitor.cli.export import check_name
-from monitor.cli.judge import load, why_empty
+from monitor.cli.judge import held_span, load, why_empty
 from monitor.cli.one_off import OneOff, one_off
 from monitor.cli.terminal import NOT_JUDGED, OK, fail, progress
 from monitor.config.checks.check import Checked
 from monitor.core import columns as c
-from monitor.core.json_value import iso
 from monitor.core.results import Result, Status, Window
 from monitor.core.text import quoted
 from monitor.off_policy.estimate import estimate, target_cells
@@ -97,8 +96,8 @@ def _span(once: OneOff, asked: Asked, now: datetime) -> Window:
     if not windows:
         name, log = once.evaluator.settings.name, once.evaluator.source.main
         if log.watermark is None:
-            fail(f"{name}: the log has no row{why_empty(log)}", NOT_JUDGED)
-        fail(f"{name}: the log has no window in this span; the log ends at {iso(log.watermark)}", NOT_JUDGED)
+            fail(f"{name}: {why_empty(log)}", NOT_JUDGED)
+        fail(f"{name}: the log has no window in this span; {held_span(log.windows())}", NOT_JUDGED)
     return Window(min(one.start for one in windows), max(one.end for one in windows))
 
 

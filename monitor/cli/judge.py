@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,15 +17,21 @@ from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, note, progress, say
 from monitor.config.checks.check import Checked
 from monitor.config.load import load_checked
 from monitor.config.problems import ConfigError
+from monitor.core.columns import INDISPENSABLE, SAMPLES
 from monitor.core.json_value import iso
-from monitor.core.results import Status, Window
+from monitor.core.results import ResultKind, Status, Window
+from monitor.core.text import quoted
 from monitor.history.errors import StoreError
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.history.watched import WATCHING, watched_since
 from monitor.judging.evaluate import Evaluation
+from monitor.logs.files import STILL_WRITTEN, WHEN_READ
+from monitor.logs.frames import FrameLog
+from monitor.logs.index import FileEntry
 from monitor.logs.listing import no_file
 from monitor.logs.log import Log
+from monitor.logs.windows import ALWAYS
 from monitor.report.judged import Judged, SpanSummary
 from monitor.rollups.check import RollupCheck
 from monitor.service.rollup_days import RollupDays
@@ -34,7 +40,7 @@ from monitor.service.state_folder import keep_private
 from monitor.service.state_lock import StateLock
 from monitor.settings.config import Config
 from monitor.settings.maintenance import covers
-from monitor.window.verdicts import window_status
+from monitor.window.verdicts import is_judged, window_status
 
 Tell = Callable[[str], None]
 MANY_WINDOWS = 1000
@@ -83,13 +89,16 @@ def evaluate_span(
     frames: Mapping[str, pa.Table] | None = None,
     tell: Tell = note,
 ) -> tuple[list[Evaluation], bool]:
-    """The windows of a recommender in the span, judged part by part; and whether no part of it is without.
+    """The windows of a recommender in the span, judged part by part; and whether the span has a verdict.
+
+    It has none where it holds no window or a long gap, or where every result is only measured.
 
     Args:
         config: of all recommenders.
         checked: the recommender.
         now: the time on the clock.
-        first, last: the span; by default that of the log.
+        first, last: the span; by default that of the log. Without `last`, what still waits for rows is left
+            to a later call, if any window is complete.
         frames: the rows of logs that are tables in memory and no files.
         tell: called with a sentence on each thing that nobody sees in the results.
     """
@@ -99,14 +108,50 @@ def evaluate_span(
         evaluations = []
         with progress(len(windows), f"{name}: judging") as step:
             since = _watched_since(config, name, tell)
+            waiting = [] if last is not None else _waiting(judging, windows, now, since)
+            skips = len(waiting) < len(windows)  # else the rows so far are all that there is to show
+            if waiting and skips:
+                tell(
+                    f"{name}: {len(waiting):,} window(s), from {iso(waiting[0].start)} on, still wait for "
+                    "rows, and what needs these rows is not judged; "
+                    f"--to {iso(waiting[-1].end)} judges it on the rows so far, as late"
+                )
             judged = judge_span(
                 config, checked, judging, windows, now,
-                salt=salt, watched_since=since, in_memory=frames is not None,
+                salt=salt, watched_since=since, for_history=skips and bool(waiting),
+                in_memory=frames is not None,
             )  # fmt: skip
             for evaluation in judged:
                 step(f"{name} {evaluation.due.window.start:%Y-%m-%d %H:%M}")
                 evaluations.append(evaluation)
-    return evaluations, bool(windows) and not gaps
+    only_measured = bool(windows) and not any(map(_has_verdict, evaluations))
+    if only_measured:
+        tell(
+            f"{name}: nothing is judged: no rule, no objective and no other bound applies, so all values are "
+            "only measured; add rules: or objectives: to the config"
+        )
+    return evaluations, bool(windows) and not gaps and not only_measured
+
+
+def _waiting(
+    judging: OneOff, windows: list[Window], now: datetime, watched_since: datetime | None
+) -> list[Window]:
+    """The windows with a part that still waits for rows."""
+    parts, since = judging.evaluator.parts, now if watched_since is None else watched_since
+    return [
+        one
+        for one in windows
+        if not all(parts.completeness(one, part, now, since)[0] for part in parts.names)
+    ]
+
+
+def _has_verdict(evaluation: Evaluation) -> bool:
+    """Whether a rule or a bound judges a result. The results of a check that failed are unknown."""
+    return any(
+        run.status is Status.ERROR
+        or any(is_judged(one) and one.kind is not ResultKind.LOG for one in run.results)
+        for run in evaluation.runs
+    )
 
 
 def judged_of(recommender: str, window: Window, run: CheckRun) -> list[Judged]:
@@ -123,10 +168,11 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
     code = OK
     with StateLock(config.state), Store.open(config.history.location(config.state)) as store:
         for one in checked:
-            name, changed, summary = one.settings.name, 0, SpanSummary()
+            name, changed, summary = one.settings.name, set[Window](), SpanSummary()
             with one_off(config, one, salt, config.state) as judging:
-                windows, _ = _windows(judging, now, first, last)
+                asked, _ = _windows(judging, now, first, last)
                 since = store.watermarks(name).get(WATCHING)
+                windows = _expected(judging, asked, since)
                 with progress(len(windows), f"{name}: judging") as step:
                     for evaluation in judge_span(
                         config, one, judging, windows, now, salt=salt, watched_since=since, for_history=True
@@ -138,19 +184,49 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
                             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
                             in_maintenance=covers(one.settings.maintenance, due.window),
                         )  # fmt: skip
-                        changed += recorded.changed
+                        if recorded.changed:
+                            changed.add(due.window)
                         for run in evaluation.runs:
                             summary.add(due.window, run.status or window_status(run.results), run.results)
                 done = summary.windows
                 if done:
                     _roll_up(judging, store, Window(min(done).start, max(done).end), now)
             code = code if done else NOT_JUDGED
-            say(f"{name}: judged {len(done)} window(s), {changed} new or changed")
+            say(f"{name}: judged {len(done)} window(s), {len(changed)} of them new or changed")
             for line in summary.lines():
                 say(f"  {line}")
             if waiting := len(windows) - len(done):
                 note(f"{name}: {waiting} window(s) still wait for rows; the daemon will judge them")
     return code
+
+
+def _expected(judging: OneOff, windows: list[Window], watched_since: datetime | None) -> list[Window]:
+    """The windows that may be stored, with a note on the others.
+
+    As for the daemon, a window without rows counts only between rows, or while the daemon watches. Outside,
+    nobody expected a row, or its files were deleted after it was judged.
+    """
+    parts = judging.evaluator.parts
+    held = {window for part in parts.names for window in parts.timeline(part).windows()}
+    first, end = (min(held).start, max(held).end) if held else (ALWAYS, ALWAYS)
+    expected = [
+        one
+        for one in windows
+        if first <= one.start < end or (watched_since is not None and watched_since <= one.start)
+    ]
+    if held and (outside := len(windows) - len(expected)):
+        note(
+            f"{judging.evaluator.settings.name}: {outside:,} window(s) of this span are outside the log, and "
+            f"nothing is stored for them; {held_span(held)}"
+        )
+    return expected
+
+
+def held_span(held: Collection[Window]) -> str:
+    """The span of the windows of a log, for messages."""
+    if not held:
+        return "the log holds no window"
+    return f"the log holds windows from {iso(min(held).start)} to {iso(max(held).end)}"
 
 
 def _roll_up(judging: OneOff, store: Store, span: Window, now: datetime) -> None:
@@ -180,11 +256,9 @@ def _windows(
     if len(windows) > MANY_WINDOWS:
         tell(f"{name}: {len(windows):,} windows to judge; --from and --to judge fewer")
     if log.watermark is None:
-        tell(f"{name}: the log has no row{why_empty(log)}")
+        tell(f"{name}: {why_empty(log)}")
     elif not windows:
-        tell(
-            f"{name}: the log has no window in this span; the log ends at {log.watermark:%Y-%m-%dT%H:%M:%SZ}"
-        )
+        tell(f"{name}: the log has no window in this span; {held_span(log.windows())}")
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
         others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
@@ -196,13 +270,48 @@ def _windows(
 
 
 def why_empty(log: Log) -> str:
-    """Why a log has no row, as the end of a sentence; empty if its files have none."""
+    """Why no row of a log lies in a window, as a sentence that begins with the log's name."""
+    if why := why_unread(log):
+        return why
+    entries = [one for one in log.read_entries if one.rows]
+    if not entries:
+        if isinstance(log, FrameLog):
+            return f"the frame of the {log.name} has no row"
+        what = "online row" if log.name == SAMPLES else "row"
+        return f"{log.name}: no {what} in {_such_as(log.read_entries)}"
+    rows, future = sum(one.rows for one in entries), sum(one.future for one in entries)
+    if future > rows / 2:
+        ahead = f"{future:,} of {rows:,} rows"
+        why = f"{ahead} are later than their file; correct `timezone` or the clock of the writer"
+    else:
+        needed = " or ".join(quoted(log.settings.columns.get(one, one)) for one in INDISPENSABLE[log.name])
+        why = (
+            f"{needed} is empty or cannot be read in {rows - future:,} of {rows:,} rows; "
+            "`recsys-monitor validate` shows which"
+        )
+    return f"{log.name}: {_such_as(entries)}: {why}"
+
+
+def why_unread(log: Log) -> str:
+    """Why a log or some of its files cannot be read, as such a sentence; empty if all files can."""
     if log.error:
-        return f": {log.error}"
-    if log.skipped:
-        first = log.skipped[0]
-        return f": {len(log.skipped)} file(s) could not be read, such as {first.file.path}: {first.reason}"
-    return "" if log.entries else f": {no_file(log.settings)}"
+        return log.error
+    if not log.entries:
+        return f"{log.name}: {log.unlisted[0] if log.unlisted else no_file(log.settings)}"
+    faults = [one for one in log.skipped if not one.is_duplicate]
+    if not faults:
+        return ""
+    reason = faults[0].reason
+    why = f"{reason}; {WHEN_READ}" if reason == STILL_WRITTEN else reason
+    if len(log.entries) == 1:
+        return f"{log.name}: {faults[0].file.path}: {why}"
+    many = f"{len(faults)} of {len(log.entries)} files are skipped"
+    return f"{log.name}: {many}, such as {faults[0].file.path}: {why}"
+
+
+def _such_as(entries: Sequence[FileEntry]) -> str:
+    first = entries[0].file.path
+    return first if len(entries) == 1 else f"{len(entries)} files, such as {first}"
 
 
 def _watched_since(config: Config, name: str, tell: Tell) -> datetime | None:

@@ -24,7 +24,7 @@ UTC.
 | 0 | all is well |
 | 1 | something is violated |
 | 2 | a wrong config or usage; every mistake of a config is printed with its place |
-| 3 | something could not be judged: no data, late, or an error |
+| 3 | something could not be judged (no data, late, or an error), or the config judges nothing |
 """
 
 

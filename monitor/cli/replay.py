@@ -232,7 +232,7 @@ class _Replay:
         self._once.look(self.now, step)
         log = source.logs[which]
         if log.watermark is None:
-            fail(f"{self.name}: the log of {which} has no row{why_empty(log)}", NOT_JUDGED)
+            fail(f"{self.name}: {why_empty(log)}", NOT_JUDGED)
         rows = source.rows_of_files(engine, which, log.read_entries, own_ids=True)
         requests = requests_of(rows, self.options.first, min(self.options.last or self.now, self.now))
         self._check_variables(requests.columns, f"the log of {which} has")

@@ -181,7 +181,7 @@ def _opened(config: Config, checked: Checked, side: Side) -> Iterator[OneOff]:
             judging.look(datetime.now(UTC), step)
         log = judging.evaluator.source.main
         if log.watermark is None:
-            raise SideError(f"the log of {quoted(side.text)} has no row{why_empty(log)}")
+            raise SideError(f"{quoted(side.text)}: {why_empty(log)}")
         yield judging
 
 

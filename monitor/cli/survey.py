@@ -93,7 +93,7 @@ def _span(source: Source, first: datetime | None, last: datetime | None, name: s
     """The span of the answers."""
     for log in (source.logs[SURVEY], source.logs[EXPOSURES]):
         if not log.windows():
-            raise NoAnswersError(f"{name}: logs.{log.name} has no row{why_empty(log)}")
+            raise NoAnswersError(f"{name}: {why_empty(log)}")
     windows = source.logs[SURVEY].windows()
     start = min(one.start for one in windows) if first is None else first
     end = max(one.end for one in windows) if last is None else last

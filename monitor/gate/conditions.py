@@ -88,7 +88,7 @@ def judge(condition: Condition, sides: Sides) -> Judgement:
     """Judge one condition.
 
     - `rules`: failed if a rule is violated; passed if every rule was judged and none is.
-    - `max`, `min`: passed if the whole interval of the value keeps the bound, failed if none of it does.
+    - `max`, `min`: passed if the whole interval of the value is within the bound, failed if none of it does.
     - `margin`: passed if the whole interval of the difference is better than the margin allows, failed if
       none of it is. A metric of which neither direction is better may move by the margin to either side.
 
@@ -225,8 +225,8 @@ _MEASURED: Final = (Status.OK, Status.VIOLATED)
 _TOO_FEW: Final = "too few samples for an interval"
 _WITHOUT_INTERVAL: Final = "judged by the value alone, since it has no interval"
 _SAID: Final = {
-    Outcome.PASSED: "the whole interval keeps the bound",
-    Outcome.FAILED: "the whole interval misses the bound",
+    Outcome.PASSED: "the whole interval is within the bound",
+    Outcome.FAILED: "the whole interval is beyond the bound",
     Outcome.NOT_KNOWN: "the bound lies within the interval: chance alone may decide",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 import zlib
@@ -31,6 +32,8 @@ _FORMATS = {
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
+NOT_UTF8: Final = "is not UTF-8 text; convert it, such as with `iconv -f LATIN1 -t UTF-8`"
+UTF16: Final = "is UTF-16 text and not UTF-8; convert it, such as with `iconv -f UTF-16 -t UTF-8`"
 STILL_WRITTEN: Final = "its last line has no end yet: still being written"
 SETTLE_SECONDS: Final = 60
 WHEN_READ: Final = f"it is read {SETTLE_SECONDS} s after its last change, or once its last line ends"
@@ -132,15 +135,29 @@ def first_bytes(settings: LogSettings, file: LogFile) -> bytes:
 
 
 def first_line(settings: LogSettings, file: LogFile) -> str:
-    """The header of a text file; raises ValueError when it is not UTF-8."""
+    """The header of a text file; raises ValueError if it cannot be unpacked, or is not UTF-8."""
+    kind = _COMPRESSIONS.get(Path(file.path).suffix.lower())
     with _opened(settings, file) as raw:
-        kind = _COMPRESSIONS.get(Path(file.path).suffix.lower())
-        stream = pa.CompressedInputStream(pa.PythonFile(raw), kind) if kind else raw
-        line: bytes = stream.read(_CHUNK).split(b"\n", 1)[0]
+        try:
+            stream = pa.CompressedInputStream(pa.PythonFile(raw), kind) if kind else raw
+            line: bytes = stream.read(_CHUNK).split(b"\n", 1)[0]
+        except (OSError, pa.ArrowException) as exc:
+            if kind is None:
+                raise
+            raise ValueError(_not_valid(kind, exc)) from exc
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in line[:2]:
+        raise ValueError(UTF16)
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as exc:
-        raise ValueError(f"line 1 is not UTF-8: {exc}") from exc
+        raise ValueError(f"{NOT_UTF8}: line 1: {exc}") from exc
+
+
+def _not_valid(kind: str, exc: Exception) -> str:
+    return (
+        f"is not a valid {kind} file: damaged, still being written, or not compressed at all; "
+        f"write it again, or correct its name: {exc}"
+    )
 
 
 def unfinished(
@@ -203,8 +220,10 @@ def _cut_gzip(settings: LogSettings, file: LogFile, stop: Callable[[], bool]) ->
                         data = decoder.unused_data
                         decoder = zlib.decompressobj(wbits=31)
         except zlib.error as exc:
-            return f"is not a valid gzip file: {exc}"
-    return None if decoder.eof else "the gzip stream is cut short: truncated or still being written"
+            return _not_valid("gzip", exc)
+    if decoder.eof:
+        return None
+    return "the gzip stream is cut short: still being written, or truncated; if it stays so, write it again"
 
 
 def _cut_zstd(settings: LogSettings, file: LogFile, stop: Callable[[], bool]) -> str | None:
@@ -217,7 +236,7 @@ def _cut_zstd(settings: LogSettings, file: LogFile, stop: Callable[[], bool]) ->
         except TimeoutError:
             raise
         except (OSError, pa.ArrowException) as exc:
-            return f"is not a valid zstd file, or is still being written: {exc}"
+            return _not_valid("zstd", exc)
     return None
 
 

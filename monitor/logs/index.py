@@ -19,7 +19,7 @@ from monitor.core.results import Window
 from monitor.core.text import REASON_LENGTH, cut
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import TIMESTAMP, bad_values, json_ids, json_instead_of_ids
-from monitor.logs.files import LogFile, format_of, unfinished
+from monitor.logs.files import NOT_UTF8, UTF16, LogFile, format_of, unfinished
 from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_size, too_slow
 from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
@@ -33,6 +33,12 @@ _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault; Python's calendar 
 _LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
 _JSON = "__json_"
 _BUCKET = "__bucket"
+_ENCODINGS = {
+    "This file is not utf-8 encoded": NOT_UTF8,
+    "invalid UTF-8 encoding in string": NOT_UTF8,
+    "UTF-16 encoding is not supported": UTF16,
+}
+"""What the engine says of a wrong encoding, and what we say."""
 DUPLICATE = "duplicate: holds the same rows as "
 
 
@@ -152,10 +158,16 @@ def index_file(
 def readable(exc: BaseException) -> str:
     """An engine's message on one line, without the query and the advice that follow it.
 
+    Where the engine's message names a wrong encoding, a sentence on what to do comes before its first line.
+
     >>> readable(ValueError("cannot  read\\n\\nPossible fixes: many"))
     'cannot read'
     """
-    text = redact(str(exc)).split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]
+    text = redact(str(exc))
+    for pattern, cause in _ENCODINGS.items():
+        if pattern in text:
+            return cut(f"{cause}: {text.splitlines()[0]}", REASON_LENGTH)
+    text = text.split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]
     return cut(" ".join(text.split()), REASON_LENGTH) or type(exc).__name__
 
 

@@ -115,14 +115,20 @@ def list_files(settings: LogSettings) -> list[LogFile]:
 
 
 def no_file(settings: LogSettings) -> str:
-    """Why the globs match nothing, with advice if the path is a folder."""
+    """Why the paths and globs match nothing, with advice if the path is a folder."""
     if settings.is_table:
         return f"the {settings.format} table {', '.join(settings.paths)} has no data file"
     folders = [one for one in settings.paths if "://" not in one and os.path.isdir(one)]
     if folders:
         pattern = f"{folders[0].rstrip('/')}/*.parquet"
         return f"{folders[0]} is a folder, not a file; name the files in it, such as {pattern!r}"
-    return f"no file matches {', '.join(settings.paths)}"
+    shown = ", ".join(settings.paths)
+    return f"no file matches {shown}" if has_pattern(settings) else f"there is no file {shown}"
+
+
+def has_pattern(settings: LogSettings) -> bool:
+    """Whether one of the paths is a glob."""
+    return any(map(_WILDCARD.search, settings.paths))
 
 
 def belongs(settings: LogSettings, path: str, tables: Iterable[LakeTable] = ()) -> bool:

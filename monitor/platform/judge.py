@@ -242,10 +242,12 @@ class PlatformJudge:
             return found, Status.OK, ""
         known = np.flatnonzero(np.isfinite(values).all(axis=1))
         late = int(np.count_nonzero(known >= len(values) - recent))
-        counts = len(known) - late, late
-        there = f"{counts[0]} days before and {counts[1]} recent ones"
-        needed = f"{LEAST_BEFORE} and {LEAST_NOW}, with each recent weekday among those before"
-        return None, Status.NO_DATA, f"{there} have a total in every system; at least {needed} are needed"
+        why = (
+            "too few days have a total in every system: "
+            f"{len(known) - late} earlier days (at least {LEAST_BEFORE} are needed), "
+            f"and {late} recent days (at least {LEAST_NOW}); each recent weekday must be an earlier day too"
+        )
+        return None, Status.NO_DATA, why
 
     def left_out(self, days: Sequence[date]) -> list[str]:
         """Why each day is not compared; empty if it is."""

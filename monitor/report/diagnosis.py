@@ -120,9 +120,10 @@ def _gap(gap: Result, width: int) -> Iterator[Text]:
     mark, style = MARKS[gap.status]
     better, worse = gap.labels["pair"].split("_")
     value = "" if gap.value is None else f"{gap.value:.4f}{_interval(gap)}"
-    bound = "" if gap.threshold is None else f", at most {gap.threshold:g} is allowed"
+    bound = "" if gap.threshold is None else f"at most {gap.threshold:g} is allowed"
+    numbers = ", ".join(filter(None, (value, bound)))
     yield Text.assemble(
-        "  ", (f"{mark} {gap.status}", style), (f"  AUC {better} minus {worse}  ", "bold"), value, bound
+        "  ", (f"{mark} {gap.status}", style), (f"  AUC {better} minus {worse}  ", "bold"), numbers
     )
     if gap.detail:
         yield from _indented(visible(gap.detail), width)

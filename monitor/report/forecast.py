@@ -102,9 +102,11 @@ def print_forecasts(reports: Sequence[ForecastReport], console: Console) -> None
         for line in _wrapped(days_text(found), 0):
             _print(console, line)
         for target in found.forecast.targets:
+            pairs, others = shown(found, target.name)
+            if not pairs and not others:
+                continue
             _print(console, "")
             _print(console, f"{target.name}: rank correlation by day, with its interval", "bold")
-            pairs, others = shown(found, target.name)
             for pair in pairs:
                 _print_pair(pair, console)
             if others:

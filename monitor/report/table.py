@@ -16,6 +16,7 @@ from monitor.health.specs import HEALTH_SCORE
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import Judged, title
 from monitor.report.numbers import number, window
+from monitor.report.rows import plural
 
 MARKS = {
     Status.OK: ("✓", "green"),
@@ -59,14 +60,17 @@ def print_table(
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """The number of windows and of each verdict."""
-    windows = len({(one.recommender, one.window) for one in judged})
-    counts = Counter(one.result.status for one in judged if _is_judged(one.result))
-    counts[Status.ERROR] += sum(
-        one.result.status is Status.ERROR and not _is_judged(one.result) for one in judged
-    )
-    parts = ", ".join(f"{counts[status]:,} {status}" for status in VERDICTS if counts[status])
-    return f"{windows:,} window{'' if windows == 1 else 's'}: {parts or 'nothing was judged'}"
+    """The number of windows, of verdicts on their results, and of each verdict."""
+    windows = plural(len({(one.recommender, one.window) for one in judged}), "window")
+    count, counts = verdict_counts(one.result for one in judged)
+    return f"{windows}, {plural(count, 'verdict')}: {counts}" if count else f"{windows}: nothing was judged"
+
+
+def verdict_counts(results: Iterable[Result]) -> tuple[int, str]:
+    """How many results have a verdict, and how many have each; errors count in any case."""
+    counts = Counter(one.status for one in results if _is_judged(one) or one.status is Status.ERROR)
+    text = ", ".join(f"{counts[status]:,} {status}" for status in VERDICTS if counts[status])
+    return sum(counts[status] for status in VERDICTS), text
 
 
 def by_window(judged: Iterable[Judged]) -> Iterator[tuple[tuple[str, Window], list[Result]]]:

@@ -13,7 +13,7 @@ from typing import Literal
 from monitor.anomalies.clock_change import ClockChangeCheck
 from monitor.anomalies.schedule import BandScheduler
 from monitor.core.columns import EXPOSURES, FEEDBACK
-from monitor.core.results import Result, Window
+from monitor.core.results import Result, Status, Window, worst_status
 from monitor.forecast.schedule import ForecastScheduler
 from monitor.health.score import HealthCheck
 from monitor.history.kept import KeptPairs
@@ -29,6 +29,7 @@ from monitor.logs.listing import no_file
 from monitor.logs.log import Log, Scan
 from monitor.logs.windows import Due, Part, candidate_windows, due_windows, was_accepted
 from monitor.platform.platform_check import PlatformCheck
+from monitor.report.table import verdict_counts
 from monitor.rollups.check import RollupCheck
 from monitor.rules.rule import LoadedRule
 from monitor.service.changed_files import changed_files
@@ -39,6 +40,7 @@ from monitor.service.rollup_days import RollupDays
 from monitor.settings.maintenance import covers
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.check import ResultsJob, run_check
+from monitor.window.verdicts import window_status
 
 log = logging.getLogger(__name__)
 
@@ -338,19 +340,29 @@ class Watch:
 
     def record(self, evaluation: Evaluation, now: datetime) -> None:
         """Store a judged window in one transaction."""
-        due = evaluation.due
+        due, runs = evaluation.due, [*evaluation.runs, *self._health(evaluation)]
         recorded = self.store.record_window(
-            self.name, due.window, [*evaluation.runs, *self._health(evaluation)],
+            self.name, due.window, runs,
             fingerprint=due.fingerprint, rows=due.rows, evaluated_at=now,
             in_maintenance=covers(self.settings.maintenance, due.window),
         )  # fmt: skip
         if not due.is_kept and evaluation.is_without_error:
             self.store.set_watermark(self.name, JUDGED + due.part, now)
+        verdict = worst_status(run.status or window_status(run.results) for run in runs)
+        count, counts = verdict_counts(result for run in runs for result in run.results)
+        said = f"{verdict} ({counts})" if count else verdict
         log.info(
-            "%s: judged %s of %s to %s, %d rows%s%s",
-            self.name, due.part, due.window.start, due.window.end, due.rows,
+            "%s: judged %s of %s to %s: %s, %s%s%s",
+            self.name, due.part, due.window.start, due.window.end,
+            "nothing to judge by" if said == Status.OK else said, self._read(due),
             ", late" if due.late else "", ", corrected" if recorded.corrected else "",
         )  # fmt: skip
+
+    def _read(self, due: Due) -> str:
+        """How many rows of its own log a part of a window has."""
+        if due.part == FEEDBACK:
+            return f"{self.evaluator.source.logs[FEEDBACK].rows(due.window)} events"
+        return f"{due.rows} rows"
 
     def _health(self, evaluation: Evaluation) -> list[CheckRun]:
         """The health score, if every part of the window that it needs has been judged."""

@@ -82,7 +82,10 @@ def _judge(result: Result, objective: Objective) -> Result:
         broken, words = edge > bound, "above the objective's maximum"
     if not broken:
         return bounded
-    detail = f"{result.value:.6g} (interval edge {edge:.6g}) is {words}, {bound:g}"
+    interval = ""
+    if result.lower is not None and result.upper is not None:
+        interval = f" (interval {result.lower:.6g} to {result.upper:.6g})"
+    detail = f"{result.value:.6g}{interval} is {words}, {bound:g}"
     return replace(bounded, status=Status.VIOLATED, detail=detail)
 
 

@@ -103,6 +103,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("hostile", "hostile.parquet", blacklist),
         ("error", "log.parquet", missing),
         ("late", "recent.parquet", "[{pack: lists}]"),
+        ("measured", "log.parquet", "[]"),
         ("empty", "nothing-*.parquet", "[{pack: lists}]"),
     ):
         text = CONFIG.format(log=log, rules=rules)

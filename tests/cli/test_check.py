@@ -20,7 +20,7 @@ OF_RULES = ["violations", "threshold", "evidence"]
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-CODES = {"ok": 0, "violated": 1, "wrong": 2, "error": 3, "late": 3, "empty": 3}
+CODES = {"ok": 0, "violated": 1, "wrong": 2, "error": 3, "late": 3, "empty": 3, "measured": 3}
 FORMS = [(config, "table") for config in CODES] + [("violated", "json"), ("error", "junit")]
 
 
@@ -37,6 +37,15 @@ def test_a_span_without_rows_is_no_data_and_not_ok(monitor):
     )
     assert ran.code == 3
     assert "no_data" in ran.out
+
+
+def test_a_config_that_judges_nothing_is_no_data_and_its_values_are_there(monitor):
+    ran = monitor("check", "--config", "measured.yaml", "--all")
+    assert ran.code == 3
+    assert ran.err.startswith("shop: nothing is judged: ")
+    assert "add rules: or objectives: to the config" in ran.err
+    assert "coverage" in ran.out
+    assert ran.out.endswith("2 windows: nothing was judged\n")
 
 
 def test_nothing_is_on_standard_error_when_piped(monitor):
@@ -115,7 +124,9 @@ def test_the_table_fits_80_columns_of_a_terminal(monitor):
 def test_the_table_ends_with_the_verdicts(monitor):
     for config in ("ok", "violated", "hostile", "error", "late"):
         lines = monitor("check", "--config", f"{config}.yaml", "--format", "table").out.splitlines()
-        assert re.fullmatch(r"\d+ windows?: \d+ (ok|violated|no_data|late|error)(, \d+ \w+)*", lines[-1])
+        assert re.fullmatch(
+            r"\d+ windows?, \d+ verdicts?: \d+ (ok|violated|no_data|late|error)(, \d+ \w+)*", lines[-1]
+        )
     assert (
         "violated" in monitor("check", "--config", "violated.yaml", "--format", "table").out.splitlines()[-1]
     )
@@ -171,7 +182,7 @@ def test_check_leaves_nothing_behind(monitor, world):
 def test_a_log_without_files_is_reported_with_and_without_a_span(monitor, world):
     whole = monitor("check", "--config", "empty.yaml")
     span = monitor("check", "--config", "empty.yaml", "--from", "2026-01-05", "--to", "2026-01-05T01:00:00Z")
-    said = f"shop: the log has no row: no file matches {world / 'nothing-*.parquet'}\n"
+    said = f"shop: exposures: no file matches {world / 'nothing-*.parquet'}\n"
     assert (whole.err, span.err) == (said, said)
     assert (whole.code, span.code) == (3, 3)
 

@@ -143,11 +143,11 @@ def test_too_few_rows_to_tell_is_3(tmp_path):
 def test_unreadable_files_of_samples_are_reported(tmp_path):
     ran = diagnose(tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert "shop: no file matches samples/*.parquet" in ran.err.replace(str(tmp_path) + "/", "")
+    assert "shop: samples: no file matches samples/*.parquet" in ran.err.replace(str(tmp_path) + "/", "")
     write_world(tmp_path / "samples", n=600)
     (tmp_path / "samples" / "half.parquet").write_bytes(b"PAR1 half a file")
     ran = diagnose(tmp_path)
-    assert "1 file(s) could not be read, such as" in ran.err
+    assert "samples: 1 of 5 files are skipped, such as" in ran.err
     assert "half.parquet" in ran.err
     assert "AUC test minus online" in ran.out  # the rest is judged
 

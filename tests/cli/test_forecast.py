@@ -93,6 +93,14 @@ def test_too_few_days_are_code_3(shop: Path) -> None:
     assert "10 of 60 days can be used, and 21 are needed" in " ".join(ran.out.split())
 
 
+def test_a_history_without_a_day_has_no_heading_without_a_pair(shop: Path) -> None:
+    fill(shop, 0)
+    ran = forecast(shop)
+    assert ran.code == 3
+    assert "the history has no judged day yet" in ran.out
+    assert "rank correlation" not in ran.out
+
+
 def test_a_past_span_is_studied_alone(shop: Path) -> None:
     fill(shop)
     ran = forecast(shop, "--from", "2026-03-10", "--to", "2026-04-20")

@@ -175,7 +175,7 @@ def test_a_candidate_without_a_row_is_not_known(shop):
     assert (ran.code, content["outcome"]) == (3, "not_known")
     for one in content["conditions"]:
         assert one["outcome"] == "not_known"
-        assert "the log of 'empty' has no row" in one["detail"]
+        assert "'empty': exposures: no " in one["detail"]
 
 
 @pytest.mark.parametrize(

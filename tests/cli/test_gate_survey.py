@@ -117,4 +117,4 @@ def test_too_few_answers_are_not_known(shop):
 def test_a_survey_without_a_row_is_not_known(shop):
     code, found = judged(shop, "silent")
     assert (code, found["liked"]["outcome"]) == (3, "not_known")
-    assert "logs.survey has no row" in found["liked"]["detail"]
+    assert "survey: no row in " in found["liked"]["detail"]

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from monitor.cli.judge import backfill
+from monitor.cli.judge import backfill, judge
 from monitor.cli.one_off import one_off
 from monitor.config.checks.check import Checked, check_config
 from monitor.config.load import load_config
 from monitor.core.results import Status, Window
 from monitor.history.store import Store
+from monitor.history.watched import WATCHING
 from monitor.judging.runtime import Runtime
 from monitor.service.salt import install_salt
 from monitor.service.watch import Watch
@@ -117,3 +118,68 @@ def test_a_backfill_leaves_windows_that_still_wait_for_rows_to_the_daemon(
     )
     assert f"{3 - len(kept)} window(s) still wait for rows" in capsys.readouterr().err
     assert backfill(tmp_path / "config.yaml", begun.end + HOUR, begun.end + 9 * HOUR, None) == 3
+
+
+def test_a_backfill_stores_nothing_outside_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    config, _ = shop(tmp_path, last)
+    path, location = tmp_path / "config.yaml", config.history.location(config.state)
+
+    def stored() -> set[datetime]:
+        with Store.open(location) as store:
+            return {one.window.start for one in store.evaluated("shop", "logs")}
+
+    for start in (last - 8760 * HOUR, last + 24 * HOUR):
+        assert backfill(path, start, start + 3 * HOUR, None) == 3
+        assert stored() == set()
+        out, err = capsys.readouterr()
+        assert out.startswith("shop: judged 0 window(s)")
+        assert "shop: 3 window(s) of this span are outside the log, and nothing is stored for them" in err
+        assert "the log holds windows from 2026-03-01T10:00:00Z to 2026-03-01T13:00:00Z" in err
+    assert backfill(path, last - 4 * HOUR, last + 3 * HOUR, None) == 0
+    assert stored() == {last - 2 * HOUR, last - HOUR, last}
+    # While a daemon watches, an hour without rows is a fault.
+    with Store.open(location) as store:
+        store.set_watermark("shop", WATCHING, last + 2 * HOUR)
+    backfill(path, last + HOUR, last + 4 * HOUR, None)
+    assert stored() == {last - 2 * HOUR, last - HOUR, last, last + 2 * HOUR, last + 3 * HOUR}
+
+
+def test_a_backfill_counts_windows_and_not_their_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    shop(tmp_path, last)
+    path = tmp_path / "config.yaml"
+    path.write_text(CONFIG.replace('"}}\n', '"}, feedback: {path: actions.csv}}\n', 1))
+    (tmp_path / "actions.csv").write_text(
+        "user_id,item_id,ts,event\n"
+        + "".join(f"u1,i1,2026-03-01T{hour}:30:00Z,click\n" for hour in (10, 11, 12))
+    )
+    assert backfill(path, last - 2 * HOUR, last + HOUR, None) == 0
+    assert "judged 3 window(s), 3 of them new or changed" in capsys.readouterr().out
+
+
+def test_a_check_of_a_live_log_judges_what_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = datetime.now(UTC)
+    shop(tmp_path, now)
+    path, begun = tmp_path / "config.yaml", Window.of(now, HOUR)
+    path.write_text(CONFIG + "    lateness: 5m\n    max_wait: 2d\n")
+    (tmp_path / "blacklist.csv").write_text("item_id\nnever\n")
+    found, code = judge(path, None, None, None)
+    err = capsys.readouterr().err
+    assert code == 0
+    assert begun not in {one.window for one in found}
+    assert "shop: 1 window(s), from " in err or "shop: 2 window(s), from " in err
+    assert "still wait for rows, and what needs these rows is not judged" in err
+    assert f"--to {begun.end:%Y-%m-%dT%H:%M:%SZ} judges it on the rows so far, as late" in err
+    found, code = judge(path, None, begun.end, None)
+    assert (code, capsys.readouterr().err) == (3, "")
+    assert Status.LATE in {one.result.status for one in found if one.window == begun}
+    # Where nothing is complete, the rows so far are shown.
+    found, code = judge(path, begun.start, None, None)
+    assert (code, {one.window for one in found}) == (3, {begun})

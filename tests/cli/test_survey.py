@@ -170,7 +170,7 @@ def test_a_span_reads_only_its_answers(shop):
         ((), 2, "name one of shop, silent"),
         (("-r", "plain"), 2, "plain has no answers: add logs.survey"),
         (("-r", "shopp"), 2, "shop, plain, silent"),
-        (("-r", "silent"), 3, "silent: logs.survey has no row"),
+        (("-r", "silent"), 3, "silent: survey: no row in "),
     ],
 )
 def test_what_cannot_be_read_is_said_in_a_sentence(shop, arguments, code, said):

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from monitor.cli.judge import judge
-from monitor.cli.terminal import OK, VIOLATED
+from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED
 from monitor.core.results import Result, Status
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.feedback.attribution_health import ATTRIBUTION, LOST
@@ -178,7 +178,8 @@ def test_the_bound_can_be_set_and_switched_off(tmp_path):
     both = pd.concat([acted, other])
     assert check(tmp_path / "a", shown, both, VIOLATED)[0].threshold == 0.7
     assert check(tmp_path / "b", shown, both, OK, metrics={"max_unattributed": 0.9})[0].threshold == 0.9
-    assert check(tmp_path / "c", shown, both, OK, metrics={"max_unattributed": None})[0].threshold is None
+    without = check(tmp_path / "c", shown, both, NOT_JUDGED, metrics={"max_unattributed": None})
+    assert without[0].threshold is None
 
 
 def test_an_objective_of_the_team_replaces_the_bound_and_gets_the_reason(tmp_path):

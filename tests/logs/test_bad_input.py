@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from monitor.core.results import Window
+from monitor.logs.files import NOT_UTF8, UTF16
 from monitor.logs.windows import completeness
 from tests.logs.conftest import NOW
 
@@ -19,15 +20,25 @@ MANY = HEADER + "".join(f"r{i},u{i * 7 % 31},2026-03-01 10:00:00,a{i * 31},0.5\n
 
 SKIPPED = {
     "missing_column.csv": ("request_id,user_id,ts\nr,u,2026-03-01\n", "column item_id"),
-    "not_utf8.csv": (HEADER.encode() + b"r,u,2026-03-01 10:00:00,\xff\xfe,0.5\n", "utf-8"),
-    "header_not_utf8.csv": (b"request_id,user_id,ts,\xff\n", "line 1 is not UTF-8"),
+    "not_utf8.csv": (
+        HEADER.encode() + b"r,u,2026-03-01 10:00:00,\xff\xfe,0.5\n",
+        f"{NOT_UTF8}: Invalid Input Error: CSV Error on Line: 2",
+    ),
+    "header_not_utf8.csv": (b"request_id,user_id,ts,\xff\n", f"{NOT_UTF8}: line 1: "),
+    "not_utf8.jsonl": (b'{"request_id": "caf\xe9"}\n', f"{NOT_UTF8}: Invalid Input Error: Malformed JSON"),
+    "utf16.csv": (GOOD.encode("utf-16"), UTF16),
+    "utf16_without_a_mark.csv": (GOOD.encode("utf-16-le"), UTF16),
+    "utf16.jsonl": (
+        '{"request_id": "r"}\n'.encode("utf-16"),
+        f"{UTF16}: Invalid Input Error: Malformed JSON",
+    ),
     "line_of_20_mb.csv": (HEADER + f"r,u,2026-03-01 10:00:00,{'x' * 20_000_000},1\n", "CSV Error"),
     "ragged.csv": (GOOD + "r,u\n", "Expected Number of Columns"),
     "same_header_twice.csv": ("request_id,user_id,ts,item_id,item_id\n", "names a column twice"),
     "cut.jsonl": ('{"request_id": "r", "user_id": "u", "ts": "2026-03-01", "item_id": "a"}\n{"requ', "JSON"),
     "truncated.parquet": (b"PAR1 and nothing more", "parquet"),
     "cut.csv.gz": (gzip.compress(MANY.encode())[:-400], "cut short"),
-    "not_gzip.csv.gz": (b"hello", "not a valid gzip"),
+    "not_gzip.csv.gz": (b"hello", "not compressed at all; write it again, or correct its name: Error -3"),
     "no_format.dat": (b"hello", "set format"),
 }
 

@@ -104,7 +104,7 @@ def test_days_that_lack_are_left_out_and_too_few_give_no_verdict():
     own[:20] = np.nan
     short = judged(table(own, level(700)))["substitution orders search"]
     assert short.status is Status.NO_DATA
-    assert "8 days before and 7 recent ones" in short.detail
+    assert "8 earlier days (at least 14 are needed), and 7 recent days (at least 2)" in short.detail
 
 
 def test_a_platform_of_nothing_is_undefined_and_never_divided_by():

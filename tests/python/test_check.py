@@ -14,6 +14,7 @@ import pytest
 
 import recsys_monitor
 from monitor.cli.judge import judge
+from monitor.core.results import Status
 from monitor.metrics.catalogue import SPECS
 from monitor.report.judged import as_json
 from tests.python.conftest import HOURS, START
@@ -116,7 +117,7 @@ def test_an_empty_frame_of_exposures_is_no_data(logs: dict[str, pd.DataFrame]) -
     assert results.status == "no_data"
     assert len(results) == 0
     assert results.frame().columns.tolist()[:4] == ["recommender", "check", "window_start", "window_end"]
-    assert "frame: the log has no row" in repr(results)
+    assert "frame: the frame of the exposures has no row" in repr(results)
     spanned = recsys_monitor.check(logs["exposures"].head(0), start=START, end=START + timedelta(hours=1))
     assert spanned.status == "no_data"
     assert set(spanned.frame().status) == {"no_data"}
@@ -136,9 +137,8 @@ def test_an_empty_frame_of_feedback_is_no_data_for_all_that_needs_actions(
 
 
 def test_an_empty_catalog_covers_nothing(logs: dict[str, pd.DataFrame]) -> None:
-    results = recsys_monitor.check(
-        logs["exposures"], catalog=logs["catalog"].head(0), config={"window": "2d"}
-    )
+    config = {"window": "2d", "rules": [{"pack": "lists"}]}
+    results = recsys_monitor.check(logs["exposures"], catalog=logs["catalog"].head(0), config=config)
     frame = results.frame().set_index("series")
     of_catalog = ["coverage by=item", "gini", "unknown_category", "intra_list_diversity", "catalog_items"]
     assert set(frame.loc[of_catalog].status) == {"no_data"}
@@ -241,6 +241,16 @@ def test_a_passed_deadline_does_not_lose_the_frames(logs: dict[str, pd.DataFrame
         before = [one.results for one in judging.judge(windows, now)]
         judging.runtime.renew()
         assert [one.results for one in judging.judge(windows, now)] == before
+
+
+def test_without_rules_objectives_and_bounds_nothing_is_judged(logs: dict[str, pd.DataFrame]) -> None:
+    results = recsys_monitor.check(logs["exposures"], config={"window": "2d"})
+    assert results.status is Status.NO_DATA
+    assert "nothing is judged" in results.notes[0]
+    assert results.frame().query("metric == 'volume'").value.notna().all()
+    objective = {"metric": "failure", "labels": {"by": "pv"}, "max": 1}
+    judged = recsys_monitor.check(logs["exposures"], config={"window": "2d", "objectives": [objective]})
+    assert (judged.status, judged.notes) == (Status.OK, ())
 
 
 def test_spark_in_the_config_does_not_matter(folder: Path, logs: dict[str, pd.DataFrame]) -> None:

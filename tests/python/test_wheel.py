@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 RUN = """
 import pandas as pd, recsys_monitor
 rows = pd.DataFrame({"request_id": ["r"], "user_id": ["u"], "ts": [pd.Timestamp(0)], "item_id": ["i"]})
-results = recsys_monitor.check(rows)
+results = recsys_monitor.check(rows, config={"rules": [{"pack": "lists"}]})
 assert "recsys-monitor" in results.to_html() and results.status == "ok", results
 print(recsys_monitor.__file__)
 """

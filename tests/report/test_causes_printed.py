@@ -50,7 +50,7 @@ def test_the_causes_are_printed_below_their_gap_the_largest_share_first():
 
 def test_causes_are_no_verdicts_of_their_own_and_nothing_that_is_only_measured():
     lines = table(RESULTS)
-    assert lines[-1] == "1 window: 1 ok, 1 violated"
+    assert lines[-1] == "1 window, 2 verdicts: 1 ok, 1 violated"
     assert any("7 more measured but not judged; --all shows them" in line for line in lines)
     everything = table(RESULTS, everything=True)
     assert sum("serving skew" in line for line in everything) == 1

@@ -9,8 +9,9 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
-from monitor.core.results import Result, Status, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.models.feature_specs import FEATURE_DISTANCE, FEATURE_LABEL
+from monitor.models.specs import AUC_GAP
 from monitor.report.diagnosis import print_diagnosis
 from monitor.report.judged import Judged, SpanSummary
 from monitor.report.table import print_table
@@ -49,6 +50,16 @@ def test_the_name_of_a_feature_is_whole(terminal):
     lines = printed(print_diagnosis, judged, terminal=terminal)
     first, second = (next(one for one in lines if name in one) for name in names)
     assert first.index("0.5") == second.index("0.5")
+
+
+def test_a_gap_without_a_value_has_no_hole_before_its_bound():
+    labels = {"model": "m", "pair": "test_online"}
+    gap = Result(
+        metric=AUC_GAP.name, definition="1", status=Status.NO_DATA, threshold=0.02, bound="max",
+        kind=ResultKind.GAP, labels=labels, detail="too few rows",
+    )  # fmt: skip
+    lines = printed(print_diagnosis, [Judged("shop", "models", pictures.LAST, gap)], terminal=False)
+    assert any("AUC test minus online  at most 0.02 is allowed" in one for one in lines)
 
 
 def test_a_span_is_summed_up_by_verdict_and_by_violated_result():

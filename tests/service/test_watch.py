@@ -63,6 +63,28 @@ def test_windows_are_caught_up_newest_first_a_few_per_turn_up_to_catch_up(
     assert (shop.pending, shop.last_run, shop.error) == (0, NOW, None)
 
 
+def test_the_log_line_of_a_window_has_its_verdict_and_the_rows_of_its_part(
+    tmp_path: Path, store: Store, runtime: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_hours(tmp_path, 1)
+    actions = "user_id,item_id,ts,event\n" + "u1,i1,2026-03-01T00:30:00Z,click\n" * 7
+    (tmp_path / "feedback.csv").write_text(actions)
+    logs = {"exposures": {"path": str(tmp_path / "logs/*.parquet")}}
+    with caplog.at_level("INFO", "monitor.service.watch"):
+        watch(tmp_path, store, logs=logs).turn(runtime, NOW)
+        objectives = [{"metric": "coverage", "labels": {"by": "pv"}, "max": 0.1}]
+        logs["feedback"] = {"path": str(tmp_path / "feedback.csv")}
+        other = watch(tmp_path, store, name="other", logs=logs, objectives=objectives)
+        other.turn(runtime, NOW)
+    lines = [one for one in caplog.messages if ": judged " in one]
+    span = "2026-03-01 00:00:00+00:00 to 2026-03-01 01:00:00+00:00"
+    assert lines[0] == f"shop: judged exposures of {span}: nothing to judge by, 8 rows"
+    assert sorted(lines[1:]) == [
+        f"other: judged exposures of {span}: violated (1 violated), 8 rows",
+        f"other: judged feedback of {span}: nothing to judge by, 7 events",
+    ]
+
+
 def test_windows_that_are_caught_up_are_measured_together(
     tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

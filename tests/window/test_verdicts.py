@@ -54,6 +54,7 @@ def test_an_objective_is_violated_only_if_the_whole_interval_is_beyond_its_bound
     assert judged.status is status
     assert (judged.bound, judged.threshold) == next(iter(bounds.items()))
     assert bool(judged.detail) == (status is Status.VIOLATED)
+    assert ("interval" in judged.detail) == (status is Status.VIOLATED and lower is not None)
 
 
 def test_an_objective_does_not_judge_slices_of_its_series() -> None:

@@ -145,13 +145,13 @@ def calibration_sums(row: AggregateRow) -> RatioSums:
 def moved(row: AggregateRow, clip: float) -> str:
     """A sentence about the scores that the clip changed; empty if none.
 
-    >>> moved({"n": 9, "outside": 2, "moved": 1}, 1e-15)
-    '2 of 9 scores lie outside [0, 1] and are no probabilities; 1 of 9 is moved to within 1e-15 of 0 or 1'
+    >>> moved({"n": 9, "outside": 0, "moved": 1}, 1e-15)
+    '1 of 9 scores is nearer than 1e-15 to 0 or 1, and clipped'
     """
     n, outside, within = int(row["n"]), int(row["outside"]), int(row["moved"])
     return sentences(
         f"{outside} of {n} scores lie outside [0, 1] and are no probabilities" if outside else "",
-        f"{within} of {n} {'is' if within == 1 else 'are'} moved to within {clip:g} of 0 or 1"
+        f"{within} of {n} scores {'is' if within == 1 else 'are'} nearer than {clip:g} to 0 or 1, and clipped"
         if within
         else "",
     )

@@ -56,6 +56,7 @@ FAULTS = {
     "no_gzip.csv.gz": b"request_id\n",
     "not.parquet": b"PAR1 but no more",
     "not_utf8.csv": b"caf\xe9,b\n1,2\n",
+    "utf16.csv": "request_id,user_id\n".encode("utf-16-le"),
     "twice.csv": b"a,a\n1,2\n",
     "list.jsonl": b"[1, 2\n",
     "unknown.xlsx": b"PK",
@@ -69,6 +70,10 @@ FAULTS = {
     "no_header.tsv": b"1\tU13740\t11/11/2019\t838985046\tN1\n",
 }
 WHAT_TO_DO = {
+    "cut.csv.gz": "write it again",
+    "no_gzip.csv.gz": "write it again, or correct its name",
+    "not_utf8.csv": "convert it, such as with `iconv",
+    "utf16.csv": "is UTF-16 text and not UTF-8; convert it",
     "book.xlsx": "write it as CSV or Parquet",
     "packed.csv.bz2": "compress it with gzip",
     "packed.csv.xz": "compress it with gzip",
@@ -93,6 +98,10 @@ def test_an_unreadable_log_is_refused_with_advice(tmp_path, name):
 def test_a_missing_log_is_refused(tmp_path):
     with pytest.raises(CannotProfile, match="no file matches"):
         write_config([str(tmp_path / "*.csv")], tmp_path)
+    with pytest.raises(CannotProfile, match="put a pattern in quotes"):
+        write_config([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], tmp_path)
+    with pytest.raises(CannotProfile, match=r"there is no file .*/nope\.csv; check the path$"):
+        write_config([str(tmp_path / "nope.csv")], tmp_path)
     with pytest.raises(CannotProfile, match="holds no Parquet"):
         write_config([str(tmp_path)], tmp_path)
 

@@ -49,8 +49,8 @@ def test_scores_near_or_outside_0_and_1_are_clipped_and_counted():
     wanted = [-math.log(1e-15), -math.log(1 - 1e-15), -math.log(1 - (1 - 1e-15)), -math.log(1 - 1e-15)]
     assert result.value == pytest.approx(sum([*wanted, math.log(2)]) / 5, rel=1e-9)
     assert result.detail == (
-        "2 of 5 scores lie outside [0, 1] and are no probabilities; 2 of 5 are moved to within 1e-15 of 0 or "
-        "1; 1 of 6 exposures have no finite score"
+        "2 of 5 scores lie outside [0, 1] and are no probabilities; 2 of 5 scores are nearer than 1e-15 to "
+        "0 or 1, and clipped; 1 of 6 exposures have no finite score"
     )
     assert found["calibration", ""].value == pytest.approx(2.5 / 2)
     assert found["calibration", ""].detail == result.detail
