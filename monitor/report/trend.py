@@ -13,7 +13,7 @@ from monitor.core.results import Result, Status, Window
 from monitor.core.text import visible
 from monitor.report.bands import Key, key_named, key_of
 from monitor.report.judged import title
-from monitor.report.numbers import moment
+from monitor.report.numbers import moment, plural
 from monitor.report.rows import between_text, shower_of, verdict
 
 WIDTH, HEIGHT = 520, 120
@@ -190,7 +190,7 @@ def trend(
     past = [
         (Window.of(at, series.results[0].window.length), (x(at), y(earlier[at]))) for at in sorted(earlier)
     ]
-    words = f"{len(values)} windows: lowest {show(min(values))}, highest {show(max(values))}"
+    words = f"{plural(len(values), 'window')}: lowest {show(min(values))}, highest {show(max(values))}"
     words += f", {len(violated)} violated or out of the band" if violated else ""
     return Trend(
         name=visible(title(series.newest)),
