@@ -14,6 +14,7 @@ FOREIGN = {
         "alertname",
         "alertstate",
         "severity",
+        "instance",
         "recommender",
         "rule",
         "metric",

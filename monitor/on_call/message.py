@@ -6,8 +6,8 @@ is named, so that a log cannot write lines of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -16,6 +16,7 @@ from monitor.core.text import DETAIL_LENGTH, MESSAGE_LENGTH, visible
 
 MOST_ALERTS: Final = 10
 _LINKS: Final = (("Evidence", "evidence"), ("Runbook", "runbook_url"), ("Dashboard", "dashboard"))
+_UNKNOWN: Final = "an unknown time"
 _MARKS: Final = {"page": "[PAGE]", "ticket": "[TICKET]"}
 
 
@@ -66,26 +67,39 @@ def read_message(payload: Mapping[str, Any]) -> Message:
 
 
 def as_text(message: Message, most_bytes: int) -> str:
-    """The message as plain text of at most so many bytes of UTF-8.
-
-    Long lines are cut, so that the links of the first alert fit. If they do not, the last ones are left out.
-    Further alerts that do not fit are left out: the title has their number.
+    """The message as plain text of at most so many bytes of UTF-8, shortened as `shortened` does.
 
     >>> as_text(Message("T", (Entry(("a", "b")), Entry(("c" * 9,))), 2), 12)
     'T\\n\\na\\nb'
     """
-    longest = most_bytes // 6
-    text = _cut(message.title, longest)
+    return _text(shortened(message, most_bytes, lambda part: len(_text(part).encode())))
+
+
+def shortened(message: Message, most: int, size: Callable[[Message], int]) -> Message:
+    """The message with a size of at most `most`.
+
+    Long lines are cut, so that the links of the first alert fit. If they do not, the last ones are left out.
+    Further alerts that do not fit are left out: the title has their number.
+    """
+    longest = most // 6
+    fitting = Message(_cut(message.title, longest), (), message.count)
     for entry in message.entries:
-        lines = [_cut(line, longest) for line in entry.lines]
-        links = [f"{label}: {address}" for label, address in entry.links]
-        whole = "\n".join([text, "", *lines, *links])
-        while len(whole.encode()) > most_bytes and links and entry is message.entries[0]:
-            whole = whole.removesuffix("\n" + links.pop())
-        if len(whole.encode()) > most_bytes:
+        shown = Entry(tuple(_cut(line, longest) for line in entry.lines), entry.links)
+        longer = replace(fitting, entries=(*fitting.entries, shown))
+        while size(longer) > most and shown.links and not fitting.entries:
+            shown = replace(shown, links=shown.links[:-1])
+            longer = replace(fitting, entries=(shown,))
+        if size(longer) > most:
             break
-        text = whole
-    return text
+        fitting = longer
+    return fitting
+
+
+def _text(message: Message) -> str:
+    lines = [message.title]
+    for entry in message.entries:
+        lines += ["", *entry.lines, *(f"{label}: {address}" for label, address in entry.links)]
+    return "\n".join(lines)
 
 
 def _cut(text: str, most_bytes: int) -> str:
@@ -131,7 +145,10 @@ def _safe(links: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
     def kept() -> Iterator[tuple[str, str]]:
         for label, address in links:
-            parts = urlsplit(address)
+            try:
+                parts = urlsplit(address)
+            except ValueError:  # such as http://[wiki]/
+                continue
             if (
                 parts.scheme in ("http", "https")
                 and parts.netloc
@@ -143,4 +160,9 @@ def _safe(links: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def _moment(text: str) -> str:
-    return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    """The time in UTC. The year 1 is how Go writes that a time is not set."""
+    try:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except OverflowError:  # such as the year 1 in another time zone
+        return _UNKNOWN
+    return _UNKNOWN if moment.year == 1 else f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -19,7 +19,7 @@ from urllib.request import Request
 
 from monitor.core.http_access import HIDDEN, AccessError, opener, read_secret, read_within, sentence
 from monitor.core.redaction import keep_secret
-from monitor.on_call.message import Message, as_text
+from monitor.on_call.message import Message, as_text, shortened
 from monitor.settings.on_call import RelayTarget
 
 TIMEOUT: Final = 10.0
@@ -50,18 +50,23 @@ def content_of(to: str, message: Message) -> dict[str, Any]:
     most = _MOST_TEXT[to]
     if to != "feishu":
         return {"msgtype": "text", "text": {"content": as_text(message, most)}}
+    return _post_of_feishu(shortened(message, most, lambda part: len(_json(_post_of_feishu(part)))))
+
+
+def _post_of_feishu(message: Message) -> dict[str, Any]:
     rows: list[list[dict[str, str]]] = []
-    size = 0
     for entry in message.entries:
-        block: list[list[dict[str, str]]] = [[{"tag": "text", "text": line}] for line in entry.lines]
+        rows += [[{"tag": "text", "text": line}] for line in entry.lines]
         links = [{"tag": "a", "text": f"{label} ", "href": address} for label, address in entry.links]
-        block += [links] if links else []
-        size += len(json.dumps(block).encode())
-        if size > most:
-            break
-        rows += [*block, [{"tag": "text", "text": ""}]]
+        rows += [links] if links else []
+        rows.append([{"tag": "text", "text": ""}])
     post = {"title": message.title, "content": rows}
     return {"msg_type": "post", "content": {"post": {"en_us": post}}}
+
+
+def _json(body: Mapping[str, Any]) -> bytes:
+    """The body as it is posted. In UTF-8 a character takes half as many bytes as escaped, or fewer."""
+    return json.dumps(body, ensure_ascii=False).encode()
 
 
 def feishu_sign(secret: str, seconds: int) -> str:
@@ -103,7 +108,7 @@ def _address(target: RelayTarget) -> str:
 
 def _post(target: RelayTarget, url: str, body: Mapping[str, Any]) -> bytes:
     request = Request(  # noqa: S310 (the address is checked)
-        url, data=json.dumps(body).encode(), headers={"Content-Type": "application/json; charset=utf-8"}
+        url, data=_json(body), headers={"Content-Type": "application/json; charset=utf-8"}
     )
     try:
         with opener().open(request, timeout=TIMEOUT) as response:

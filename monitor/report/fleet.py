@@ -87,7 +87,7 @@ class Fleet:
             summary=_headline(self._views),
             verdict=rows.verdict(worst_status(view.status for view in self._views)),
             lines=tuple(self._line(own, view) for own, view in fitting[:_LINES]),
-            shown=f"{len(fitting):,} of {rows.plural(len(self._views), 'recommender')}",
+            shown=f"{len(fitting):,} of {numbers.plural(len(self._views), 'recommender')}",
             left_out=max(0, len(fitting) - _LINES),
             options=_options(self._views),
             state=state,

@@ -309,18 +309,20 @@ class RecommenderView:
         counts = Counter(applying)
         violated, ok = counts[Status.VIOLATED], counts[Status.OK]
         unjudged = len(applying) - violated - ok
-        parts = [f"{violated} of {rows.plural(len(applying) + pending, 'rule')} violated"] if violated else []
+        parts = (
+            [f"{violated} of {numbers.plural(len(applying) + pending, 'rule')} violated"] if violated else []
+        )
         parts += [f"{unjudged} could not be judged"] if unjudged else []
-        parts += [f"{ok} ok" if parts else f"{rows.plural(ok, 'rule')} ok"] if ok else []
+        parts += [f"{ok} ok" if parts else f"{numbers.plural(ok, 'rule')} ok"] if ok else []
         parts += [f"{pending} not judged yet"] if pending else []
         missed = sum(one.standing is Status.VIOLATED for one in self._objectives)
-        parts += [f"{rows.plural(missed, 'objective')} missed"] if missed else []
+        parts += [f"{numbers.plural(missed, 'objective')} missed"] if missed else []
         of_gaps = Counter(one.standing for one in self._gaps)
         large, fine = of_gaps[Status.VIOLATED], of_gaps[Status.OK]
         unseen = len(self._gaps) - large - fine
-        parts += [f"{rows.plural(large, 'AUC gap')} too large"] if large else []
-        parts += [f"{rows.plural(unseen, 'AUC gap')} could not be judged"] if unseen else []
-        parts += [f"{rows.plural(fine, 'AUC gap')} ok"] if fine and not (large or unseen) else []
+        parts += [f"{numbers.plural(large, 'AUC gap')} too large"] if large else []
+        parts += [f"{numbers.plural(unseen, 'AUC gap')} could not be judged"] if unseen else []
+        parts += [f"{numbers.plural(fine, 'AUC gap')} ok"] if fine and not (large or unseen) else []
         parts += anomalies.counted(self._of_bands)
         return " · ".join(parts) or "no rules"
 

@@ -221,8 +221,8 @@ def span_of(state: RecommenderState, chosen: Selection, now: datetime) -> tuple[
     end = chosen.end or (now if newest is None else newest.end)
     least, most = (count * length for count in _WINDOWS)
     start = chosen.start or end - max(min(WEEK, most), least)
-    if start >= end:
-        start = end - length
+    if start >= end:  # it begins after all windows, and no end is asked for
+        end = start + length
     if (end - start) / length <= MOST_WINDOWS:
         return Window(start, end), ""
     return Window(
@@ -327,7 +327,7 @@ def _around(recommender: str, key: SeriesKey, *, span: Window) -> Iterator[tuple
         yield f"all {visible(key.metric)}", f"{rows.metric_href(recommender, key.metric, {})}{when}"
     if "dimension" in labels:
         place = f"{_in_address(labels['dimension'])}/{_in_address(labels.get('value', ''))}"
-        name = f"{labels['dimension']} = {labels.get('value', '')}"
+        name = f"{labels['dimension']} = {rows.value_name(labels.get('value', ''))}"
         yield f"all of {visible(name)}", f"{home}/slices/{place}{when}"
     for label, folder in ((EXPERIMENT, "experiments"), (MODEL_LABEL, "models")):
         if label in labels:

@@ -80,7 +80,7 @@ def _violation(recommender: str, one: Span, result: Result) -> PastViolation:
         name=visible(_name(result)),
         since=numbers.moment(one.since),
         until="" if one.end is None else f"{numbers.moment(one.end)}{GONE if one.until is None else ''}",
-        windows=rows.plural(one.count, "window"),
+        windows=numbers.plural(one.count, "window"),
         said=said,
         detail=visible(result.detail),
         href=rows.window_href(recommender, one.window),

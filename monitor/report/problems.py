@@ -175,7 +175,8 @@ def _alone(trouble: Trouble, sites: Sites) -> ProblemView:
 def sentence_of(row: SeriesRow) -> str:
     """What is wrong, each number once."""
     if row.counted:
-        seen = f"{row.counted} rows{f' ({row.value})' if row.value else ''}, {row.bound}"
+        noun = "row" if row.counted in ("1", "1 of 1") else "rows"
+        seen = f"{row.counted} {noun}{f' ({row.value})' if row.value else ''}, {row.bound}"
         is_known = row.detail.startswith(row.counted)  # the detail counts the same in its own words
         return seen if is_known or not row.detail else f"{row.detail}: {seen}"
     if not row.value:
@@ -195,13 +196,19 @@ def offenders(evidence: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) 
     """
     found = []
     if "dimension" in labels:
-        found.append(Offender(visible(labels["dimension"]), ((visible(labels.get("value", "")), ""),)))
+        found.append(
+            Offender(visible(labels["dimension"]), ((visible(rows.value_name(labels.get("value", ""))), ""),))
+        )
     for column, name in _OFFENDERS.items():
         texts = [str(row[column]) for row in evidence if row.get(column) is not None]
         if texts and labels.get("dimension") != column:
             found.append(_offender(name, texts, len(evidence)))
     # The evidence of an anomaly is series, some of them of a slice.
-    slices = [f"{row['dimension']} = {row.get('value')}" for row in evidence if row.get("dimension")]
+    slices = [
+        f"{row['dimension']} = {rows.value_name(str(row.get('value')))}"
+        for row in evidence
+        if row.get("dimension")
+    ]
     if slices:
         found.append(_offender("slice", slices, len(evidence)))
     return tuple(found)
@@ -210,7 +217,9 @@ def offenders(evidence: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) 
 def _offender(name: str, texts: Sequence[str], rows_of_all: int) -> Offender:
     counts = Counter(texts)
     shown = counts.most_common(_VALUES)
-    values = tuple((visible(text, _LENGTH), f"{count} of {rows_of_all}") for text, count in shown)
+    values = tuple(
+        (visible(rows.value_name(text), _LENGTH), f"{count} of {rows_of_all}") for text, count in shown
+    )
     return Offender(name, values, len(counts) - len(shown))
 
 
@@ -219,6 +228,6 @@ def _counted(members: Iterable[Trouble]) -> str:
     members = list(members)
     rules = sum(rows.is_rule(one.series.result) for one in members)
     others = len(members) - rules
-    parts = [rows.plural(rules, "rule")] if rules else []
-    parts += [rows.plural(others, "metric")] if others else []
+    parts = [numbers.plural(rules, "rule")] if rules else []
+    parts += [numbers.plural(others, "metric")] if others else []
     return " and ".join(parts)

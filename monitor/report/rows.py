@@ -100,22 +100,22 @@ def window_href(recommender: str, window: Window) -> str:
     return f"{recommender_href(recommender)}/windows/{iso(window.start)}?to={iso(window.end)}"
 
 
-def plural(n: int, word: str) -> str:
-    """A count with its noun.
+def value_name(value: str) -> str:
+    """The shown name of a value that a log has. One of blanks alone is in quotes, or nobody could see it.
 
-    >>> plural(1, "rule"), plural(1200, "rule")
-    ('1 rule', '1,200 rules')
+    >>> value_name("home"), value_name(" "), value_name("")
+    ('home', '" "', '""')
     """
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+    return value if value.strip() else f'"{value}"'
 
 
 def model_name(model: str) -> str:
     """The shown name of a model. A log with one model need not name it.
 
-    >>> model_name("v1"), model_name("")
-    ('v1', '(no name)')
+    >>> model_name("v1"), model_name(""), model_name(" ")
+    ('v1', '(no name)', '" "')
     """
-    return model or "(no name)"
+    return value_name(model) if model else "(no name)"
 
 
 def is_rule(result: Result) -> bool:
@@ -232,7 +232,9 @@ def _own(result: Result) -> str:
 def slice_row(series: Series, now: datetime) -> SeriesRow:
     result = series.result
     name = f"{result.metric} {_own(result)}".strip()
-    return _row(series, now, name=result.labels.get("value", ""), note=name, href=_past_href(series))
+    return _row(
+        series, now, name=value_name(result.labels.get("value", "")), note=name, href=_past_href(series)
+    )
 
 
 def _past_href(series: Series) -> str:

@@ -60,7 +60,9 @@ def log_view(log: LogState, now: datetime) -> LogView:
         watermark=None if log.watermark is None else rows.moment(log.watermark, now),
         files=numbers.count(log.files),
         skipped=_reasons(log.skipped),
-        lost=tuple((visible(f.path), f"{rows.plural(f.rows, 'row')}: {visible(f.reason)}") for f in log.lost),
+        lost=tuple(
+            (visible(f.path), f"{numbers.plural(f.rows, 'row')}: {visible(f.reason)}") for f in log.lost
+        ),
         unlisted=_reasons(log.unlisted),
     )
 

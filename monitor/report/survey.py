@@ -14,7 +14,7 @@ from rich.text import Text
 from monitor.core.json_value import iso
 from monitor.core.results import Result, Status
 from monitor.core.text import visible
-from monitor.report.numbers import count, number, share, window
+from monitor.report.numbers import count, number, plural, share, window
 from monitor.report.result_json import result_as_json
 from monitor.statistics.intervals import Interval
 from monitor.survey.findings import GroupDifference, QuestionFound, SurveyFound, Tracked, Verdict
@@ -90,8 +90,8 @@ def about_lines(found: SurveyFound) -> Iterator[str]:
         left = ", ".join(f"{count(n)} {name}" for name, n in found.faults.items())
         yield f"left out of the answers: {left}"
     yield (
-        f"{count(found.respondents)} respondents, {count(found.asked)} users asked, {count(found.served)} "
-        f"served; asked: {visible(found.asked_by)}"
+        f"{plural(found.respondents, 'respondent')}, {plural(found.asked, 'user')} asked, "
+        f"{count(found.served)} served; asked: {visible(found.asked_by)}"
     )
     yield from map(visible, found.notes)
 

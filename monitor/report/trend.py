@@ -9,18 +9,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 from monitor.anomalies.specs import DEVIATION, EXPECTED
+from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, Status, Window
 from monitor.core.text import visible
 from monitor.report.bands import Key, key_named, key_of
 from monitor.report.judged import title
-from monitor.report.numbers import moment
-from monitor.report.rows import between_text, shower_of, verdict
+from monitor.report.numbers import moment, plural
+from monitor.report.rows import between_text, is_rule, shower_of, verdict
 
 WIDTH, HEIGHT = 520, 120
-_LEFT, _RIGHT, _TOP, _BOTTOM = 4, 4, 8, 8
+_LEFT, _RIGHT, _TOP, _BOTTOM = 4, 4, 14, 14  # above and below is room for the ends of the vertical axis
+_ABOVE, _BELOW = -3, 11  # from a height to the line of its text
 _MOST_TICKS: Final = 8
-_STEPS: Final = tuple(
-    timedelta(hours=hours) for hours in (1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 672, 1344, 2688, 5376)
+_STEPS: Final = (
+    *(timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30)),
+    *(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 672, 1344, 2688, 5376)),
 )
 _Placed = TypeVar("_Placed")
 
@@ -83,6 +86,15 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Height:
+    """A value on the vertical axis: its height in pixels, and the line on which its text stands."""
+
+    y: float
+    line: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trend:
     """One series as a picture.
 
@@ -92,10 +104,9 @@ class Trend:
         bands: the areas in which the values were expected.
         bound: the height of the objective, if it has one.
         violated: the windows that broke the objective or left the band.
-        axis: the ends of the vertical axis in words, if they are not the lowest and the highest value.
+        heights: the ends of the vertical axis; one, if nothing in the picture differs.
         label: the picture in words.
         before: the values of an earlier span, moved onto this one.
-        low, high: the ends of the vertical axis.
         columns, ticks: of a large picture.
     """
 
@@ -104,11 +115,9 @@ class Trend:
     bands: tuple[str, ...]
     bound: float | None
     violated: tuple[Mark, ...]
-    axis: str
+    heights: tuple[Height, ...]
     label: str
     before: tuple[str, ...] = ()
-    low: str = ""
-    high: str = ""
     columns: tuple[Column, ...] = ()
     ticks: tuple[Tick, ...] = ()
 
@@ -158,7 +167,7 @@ def trend(
         if edge is not None and math.isfinite(edge)
     ]
     scale = [*values, *earlier.values(), *([] if bound is None else [bound])]
-    low, high = _ends(scale, ends)
+    low, high = _ends(scale, ends, _possible(series.newest))
 
     def y(value: float) -> float:
         part = 0.5 if high == low else (min(max(value, low), high) - low) / (high - low)
@@ -190,7 +199,7 @@ def trend(
     past = [
         (Window.of(at, series.results[0].window.length), (x(at), y(earlier[at]))) for at in sorted(earlier)
     ]
-    words = f"{len(values)} windows: lowest {show(min(values))}, highest {show(max(values))}"
+    words = f"{plural(len(values), 'window')}: lowest {show(min(values))}, highest {show(max(values))}"
     words += f", {len(violated)} violated or out of the band" if violated else ""
     return Trend(
         name=visible(title(series.newest)),
@@ -198,11 +207,12 @@ def trend(
         bands=tuple(_area(run) for run in _runs(between)),
         bound=None if bound is None else y(bound),
         violated=tuple(violated),
-        axis="" if (low, high) == (min(values), max(values)) else f"Axis: {show(low)} to {show(high)}.",
+        heights=(
+            Height(y(high), y(high) + _ABOVE, show(high)),
+            *([Height(y(low), y(low) + _BELOW, show(low))] if low < high else []),
+        ),
         label=words,
         before=_lines(past),
-        low=show(low),
-        high=show(high),
         columns=tuple(
             Column(
                 x(one.window.start),
@@ -217,15 +227,29 @@ def trend(
     )
 
 
-def _ends(values: Sequence[float], bands: Sequence[float]) -> tuple[float, float]:
-    """The ends of the axis. A band may take it to three times the range of the values; the rest is cut off.
+def _possible(result: Result) -> tuple[float, float]:
+    """The smallest and the largest value that a series like that of the result can have."""
+    spec = ALL_SPECS.get(result.metric)
+    if is_rule(result):
+        return 0.0, 1.0
+    if spec is None:
+        return -math.inf, math.inf
+    return (0.0, math.inf) if spec.is_count else spec.bounds
 
-    >>> _ends([1.0, 2.0], [0.5, 2.5]), _ends([1.0, 2.0], [-50.0, 100.0])
-    ((0.5, 2.5), (-1.0, 4.0))
+
+def _ends(
+    values: Sequence[float], bands: Sequence[float], possible: tuple[float, float]
+) -> tuple[float, float]:
+    """The ends of the axis. A band may take it to three times the range of the values, and not beyond what is
+    possible; the rest is cut off.
+
+    >>> _ends([1.0, 2.0], [0.5, 2.5], (0.0, math.inf)), _ends([1.0, 2.0], [-50.0, 100.0], (0.0, math.inf))
+    ((0.5, 2.5), (0.0, 4.0))
     """
     low, high = min(values), max(values)
     most = 2 * ((high - low) or abs(high) or 1.0)
-    return max(min([low, *bands]), low - most), min(max([high, *bands]), high + most)
+    lowest, highest = max(low - most, possible[0]), min(high + most, possible[1])
+    return min(low, max(min([low, *bands]), lowest)), max(high, min(max([high, *bands]), highest))
 
 
 def said(series: TimeSeries, one: Timed) -> str:
@@ -243,7 +267,7 @@ def said(series: TimeSeries, one: Timed) -> str:
 
 
 def _moments(span: Window) -> Iterator[datetime]:
-    """Some round times of a span: whole hours, days or weeks."""
+    """Some round times of a span: whole minutes, hours, days or weeks."""
     step = next((one for one in _STEPS if span.length / one <= _MOST_TICKS), _STEPS[-1])
     midnight = span.start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     at = midnight + step * math.ceil((span.start - midnight) / step)
@@ -253,7 +277,8 @@ def _moments(span: Window) -> Iterator[datetime]:
 
 
 def _named(at: datetime, span: Window) -> str:
-    return f"{at:%H:%M}" if span.length <= timedelta(days=2) and at.hour else f"{at:%d %b}"
+    is_midnight = at.hour == at.minute == 0
+    return f"{at:%d %b}" if is_midnight or span.length > timedelta(days=2) else f"{at:%H:%M}"
 
 
 def _lines(points: Sequence[tuple[Window, tuple[float, float] | None]]) -> tuple[str, ...]:

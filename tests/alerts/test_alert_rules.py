@@ -242,7 +242,7 @@ def test_the_base_of_a_link_to_evidence_is_that_of_a_monitor_that_has_the_series
 
 def test_only_the_watchdog_and_inhibiting_alerts_are_neither_page_nor_ticket() -> None:
     neither = {name for name, alert in ALERTS.items() if alert["labels"]["severity"] == "none"}
-    assert neither == {"RecsysWatchdog", "RecsysMaintenance", "RecsysFeedbackReturns"}
+    assert neither == {"RecsysWatchdog", "RecsysMaintenance", "RecsysFeedbackReturns", "RecsysNotRecorded"}
 
 
 def test_the_feedback_alert_resolves_when_feedback_returns() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.alerts.timed import fired, is_one_message
 
 BEGINS, LASTS, END = 7 * 60, 180, 13 * 60  # minutes; runs succeed for hours before it
-NAMES = ("RecsysHistoryErrors", "RecsysRunsFail", "RecsysMonitorStuck")
+NAMES = ("RecsysHistoryErrors", "RecsysNotRecorded", "RecsysRunsFail", "RecsysMonitorStuck")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,7 @@ def test_a_history_that_is_full_for_hours_is_one_message(tmp_path: Path, every: 
         "monitor.yaml",
         {
             'recsys_store_errors_total{instance="m",fault="full"}': failed,
+            'recsys_recommender_info{instance="m",recommender="shop",owned_by=""}': [1] * END,
             f'{runs}"failed"}}': failed,
             f'{runs}"ok"}}': list(accumulate(map(int, good))),
             'recsys_last_run_timestamp_seconds{instance="m",recommender="shop"}': last_run,
@@ -40,9 +41,9 @@ def test_a_history_that_is_full_for_hours_is_one_message(tmp_path: Path, every: 
         range(BEGINS - 60, END),
     )
     told = {**found[""], **found["shop"]}
-    assert set(told) == {"RecsysHistoryErrors", "RecsysRunsFail"}, "a monitor without a history is not stuck"
+    assert set(told) == set(NAMES) - {"RecsysMonitorStuck"}, "a monitor without a history is not stuck"
     page = told["RecsysHistoryErrors"]
     assert page == list(range(page[0], page[-1] + 1)), "it neither resolves nor fires again in between"
     assert page[0] <= BEGINS + quiet + 10
     assert page[-1] < BEGINS + LASTS + 45, "it resolves"
-    assert is_one_message(told, ("RecsysRunsFail",), by="RecsysHistoryErrors")
+    assert is_one_message(told, ("RecsysRunsFail",), by="RecsysNotRecorded")

@@ -149,15 +149,21 @@ def test_a_history_out_of_reach_is_one_message_and_holds_back_no_verdict(alertma
     verdicts = [
         alert("RecsysHardRuleViolated", "news"),
         alert("RecsysMonitorStuck", "video", instance="n:9108"),
+        *(alert(name, "of another history") for name in ("RecsysRunsFail", "RecsysWindowLate")),
     ]
-    history = alert("RecsysHistoryErrors", "", fault="full", instance="m:9108")
-    post(alertmanager, [history, *runs, *verdicts])
+    history = [
+        alert("RecsysHistoryErrors", "", fault="full", instance="m:9108"),
+        *(alert("RecsysNotRecorded", name) for name in ("shop", "blog")),
+    ]
+    post(alertmanager, [*history, *runs, *verdicts])
     others = (
         Group("page", "news", ("RecsysHardRuleViolated",)),
         Group("page", "video", ("RecsysMonitorStuck",)),
+        Group("ticket", "of another history", ("RecsysRunsFail", "RecsysWindowLate")),
     )
     assert_groups(
         alertmanager,
+        *(Group("nobody", name, ("RecsysNotRecorded",)) for name in ("shop", "blog")),
         Group("page", "", ("RecsysHistoryErrors",)),
         Group("page", "shop", (), held=("RecsysMonitorStuck",)),
         Group("ticket", "shop", (), held=("RecsysRunsFail",)),
@@ -165,7 +171,7 @@ def test_a_history_out_of_reach_is_one_message_and_holds_back_no_verdict(alertma
         *others,
     )
     # What stands when the history is well again has another reason.
-    post(alertmanager, [resolved(history), *runs, *verdicts])
+    post(alertmanager, [*map(resolved, history), *runs, *verdicts])
     assert_groups(
         alertmanager,
         Group("page", "shop", ("RecsysMonitorStuck",)),

@@ -20,11 +20,24 @@ from monitor.simulate.demo import demo_config
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 LOGS: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.logs.yml").read_text(encoding="utf-8"))
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OWN: dict[str, dict[str, Any]] = LOGS["services"]
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"] | {"relay": OWN["relay"]}
+SECRETS = "/etc/alertmanager/secrets"
 names = pytest.mark.parametrize("name", sorted(SERVICES))
 
 STRINGS = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
 DURATION = {"type": "string", "pattern": r"^(\d+(\.\d+)?(us|ms|s|m|h))+$"}
+MOUNT = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["type", "source", "target"],
+    "properties": {
+        "type": {"enum": ["bind", "volume"]},
+        "source": {"type": "string"},
+        "target": {"type": "string", "pattern": "^/"},
+        "read_only": {"type": "boolean"},
+    },
+}
 SERVICE = {
     "type": "object",
     "additionalProperties": False,
@@ -44,8 +57,9 @@ SERVICE = {
             "additionalProperties": False,
         },
         "ports": STRINGS,
-        "volumes": STRINGS,
+        "volumes": {"type": "array", "items": {"anyOf": [{"type": "string"}, MOUNT]}, "uniqueItems": True},
         "tmpfs": STRINGS,
+        "profiles": STRINGS,
         "depends_on": {
             "type": "object",
             "additionalProperties": {
@@ -114,11 +128,12 @@ def test_compose_itself_accepts_the_files() -> None:
         or subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode
     ):
         pytest.skip("docker compose is not installed; the form is checked by schema alone")
-    for files in (["docker-compose.yml"], ["docker-compose.yml", "deploy/compose.logs.yml"]):
+    both = ["docker-compose.yml", "deploy/compose.logs.yml"]
+    for files in (["docker-compose.yml"], both, [*both, "--profile=relay"]):
         command = [
             "docker",
             "compose",
-            *(word for file in files for word in ("-f", file)),
+            *(f"--file={file}" if file.endswith(".yml") else file for file in files),
             "config",
             "--quiet",
         ]
@@ -167,13 +182,16 @@ def test_a_service_runs_without_root_and_without_capabilities(name: str) -> None
 
 @names
 def test_ports_are_published_on_this_machine_only(name: str) -> None:
-    for port in SERVICES[name]["ports"]:
+    for port in SERVICES[name].get("ports", []):
         assert re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port)
 
 
 @names
 def test_every_mount_of_a_file_exists_and_is_read_only(name: str) -> None:
     for volume in SERVICES[name]["volumes"]:
+        if isinstance(volume, dict):
+            assert volume["read_only"] is True
+            continue
         source, target, *mode = volume.split(":")
         assert target.startswith("/")
         if source.startswith("."):
@@ -184,7 +202,7 @@ def test_every_mount_of_a_file_exists_and_is_read_only(name: str) -> None:
 
 
 def test_every_volume_is_used() -> None:
-    used = {volume.split(":")[0] for service in SERVICES.values() for volume in service["volumes"]}
+    used = {volume.split(":")[0] for service in COMPOSE["services"].values() for volume in service["volumes"]}
     assert set(COMPOSE["volumes"]) <= used
 
 
@@ -214,9 +232,53 @@ def test_the_demo_listens_where_the_environment_says(tmp_path: Path) -> None:
     assert load_config(tmp_path / "demo.yaml", {}).server.listen == "127.0.0.1:9108"
 
 
-def test_the_service_for_own_logs_changes_the_monitor_alone() -> None:
-    assert set(LOGS["services"]) == {"monitor"}
-    assert all(volume.endswith(":ro") for volume in LOGS["services"]["monitor"]["volumes"])
+def test_the_file_for_own_logs_changes_the_monitor_and_adds_the_relay_where_it_is_asked_for() -> None:
+    assert set(OWN) == {"monitor", "relay"}
+    assert OWN["relay"]["profiles"] == ["relay"]
+    assert OWN["relay"]["image"] == SERVICES["monitor"]["image"]
+    assert OWN["relay"]["volumes"][0] == OWN["monitor"]["volumes"][0]
+
+
+def test_a_folder_of_own_files_may_be_relative() -> None:
+    """In the short form of a mount, a folder without `./` would be the name of a volume."""
+    assert [(one["type"], one["read_only"]) for one in OWN["monitor"]["volumes"]] == [("bind", True)] * 2
+
+
+def test_alertmanager_and_the_relay_find_the_secrets_that_the_receivers_name() -> None:
+    own = f"./deploy/secrets:{SECRETS}:ro"
+    assert own in SERVICES["alertmanager"]["volumes"]
+    assert own in SERVICES["relay"]["volumes"]
+    for path in (ROOT / "deploy" / "receivers").glob("*.yml"):
+        named = re.findall(r"\w+_file: (\S+?)\}?$", path.read_text("utf-8"), re.MULTILINE)
+        assert named, path
+        assert all(Path(one).parent == Path(SECRETS) for one in named), path
+    groups = {SERVICES[name]["user"].split(":")[1] for name in ("alertmanager", "relay")}
+    assert groups == set(re.findall(r"-g (\d+) ", (ROOT / "docs" / "on-call.md").read_text("utf-8")))
+
+
+def test_git_keeps_the_folder_of_the_secrets_and_ignores_them() -> None:
+    ignored = subprocess.run(
+        ["git", "check-ignore", "deploy/secrets/relay-token", "deploy/secrets/.gitignore"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ignored.stdout.split() == ["deploy/secrets/relay-token"]
+
+
+def test_the_relay_works_with_the_config_that_the_page_describes(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "on-call.md").read_text("utf-8")
+    (block,) = [one for one in re.findall("```yaml\n(.*?)```", page, re.DOTALL) if "  relay:" in one]
+    (listen,) = re.findall(r"It then needs `listen: (\S+)`", page)
+    config = tmp_path / "recsys-monitor.yaml"
+    own = (
+        "server: {external_url: '${RECSYS_EXTERNAL_URL}'}\n"
+        "recommenders: [{name: shop, logs: {exposures: {path: /logs/*.parquet}}}]\n"
+    )
+    config.write_text(block.replace("127.0.0.1:9110", listen) + own, "utf-8")
+    settings = load_config(config, SERVICES["relay"]["environment"]).on_call.relay
+    assert settings is not None
+    port = settings.listen.rsplit(":", 1)[1]
+    assert SERVICES["relay"]["environment"]["RECSYS_HEALTH_URL"] == f"http://127.0.0.1:{port}/-/healthy"
+    assert f"http://relay:{port}/{settings.targets[0].name}" in page
 
 
 def test_grafana_is_given_the_dashboard_that_it_opens_with() -> None:

@@ -30,6 +30,8 @@ COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 OPERATOR = "monitoring.coreos.com/v1"
 OWN = yaml.safe_load(VALUES["own-logs"].read_text("utf-8"))
 
+LISTEN = 'write `server: {listen: "${RECSYS_LISTEN}"}`'
+
 if os.environ.get("CI") != "true" and importlib.util.find_spec("helm_python") is None:
     pytest.skip("Helm is not installed; `make .venv/helm` installs it", allow_module_level=True)
 helm = importlib.import_module("helm_python")
@@ -210,8 +212,27 @@ def test_a_changed_config_starts_a_new_pod() -> None:
         ({}, "set `config` to the text of your recsys-monitor.yaml"),
         ({"config": "x: 1", "demo": True}, "not both"),
         ({"config": "a: [1"}, "is not YAML"),
-        ({"config": "state: /var/lib/recsys-monitor\nrecommenders: []"}, "server: {listen: "),
-        ({"config": 'server: {listen: ":9108"}'}, "state: /var/lib/recsys-monitor"),
+        *(
+            ({"config": f"state: /var/lib/recsys-monitor\n{server}"}, LISTEN)
+            for server in (
+                "recommenders: []",
+                "server:",
+                "server: x",
+                "server: {listen: 127.0.0.1:9108}",
+                'server: {listen: ":80"}',
+                "server: {listen: localhost:9108}",
+            )
+        ),
+        *(
+            ({"config": f'server: {{listen: ":9108"}}\n{state}'}, "write `state: /var/lib/recsys-monitor`")
+            for state in (
+                "",
+                "state:",
+                "state: ./state",
+                "state: /var/lib/recsys-monitor-2",
+                "state: /var/lib/recsys-monitor/../other",
+            )
+        ),
         ({"demo": True, "replicas": 2}, "replicas"),
         ({"demo": True, "image": {"digest": "sha256:short"}}, "digest"),
     ],
@@ -221,6 +242,21 @@ def test_values_with_which_no_pod_could_start_are_refused_with_a_reason(
 ) -> None:
     with pytest.raises(helm.HelmError, match=re.escape(said)):
         rendered(values)
+
+
+def test_the_config_that_a_refusal_asks_for_is_accepted() -> None:
+    """Where the reason is read as YAML, as people copy it."""
+    (server,) = re.findall("`(.+)`", LISTEN)
+    for state in ("", "/state", "/state/"):
+        config = f"state: /var/lib/recsys-monitor{state}\n{server}"
+        assert yaml.safe_load(config)["server"] == {"listen": "${RECSYS_LISTEN}"}
+        rendered({"config": config})
+    assert server in (ROOT / "docs" / "install.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("listen", [":9108", "0.0.0.0:9108", "[::]:9108", "${RECSYS_LISTEN:-127.0.0.1:9108}"])
+def test_an_address_at_which_the_service_finds_the_monitor_is_accepted(listen: str) -> None:
+    rendered({"config": f'state: /var/lib/recsys-monitor\nserver: {{listen: "{listen}"}}'})
 
 
 def test_the_image_is_named_by_its_digest_if_there_is_one() -> None:

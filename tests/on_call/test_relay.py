@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from starlette.testclient import TestClient
 
 from monitor.on_call.message import as_text, read_message
 from monitor.on_call.relay import relay_application
+from monitor.on_call.robots import content_of
 from monitor.settings.on_call import RelaySettings
 from tests.alerts.received import HttpSink, closing
 
@@ -165,8 +165,54 @@ def test_an_end_is_one_line() -> None:
     )
 
 
-def test_feishu_gets_no_more_than_it_takes() -> None:
-    from monitor.on_call.robots import content_of
+@pytest.mark.parametrize(
+    ("name", "address"), [("runbook_url", "http://[wiki]/x"), ("evidence", "http://a[b/x")]
+)
+def test_a_link_that_is_no_address_is_left_out_and_the_message_is_sent(name: str, address: str) -> None:
+    message = read_message(payload(**{name: address}))
+    assert [label for label, _ in message.entries[0].links] == ["Silence"]
 
-    content = content_of("feishu", read_message(payload(10, description="x" * 2000, offenders="y" * 2000)))
-    assert 4000 < len(json.dumps(content)) < 20_000
+
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+08:00", "9999-12-31T23:59:59-05:00"]
+)
+def test_a_time_that_is_not_set_is_said_to_be_unknown(tmp_path: Path, sink: HttpSink, moment: str) -> None:
+    sink.answers = {"/robot": (200, '{"errcode": 0}')}
+    client = relay(tmp_path, "wecom", f"{sink.url}/robot", guarded=False)
+    ended = payload(status="resolved")
+    ended["alerts"][0]["endsAt"] = moment
+    assert client.post("/chat", json=ended).status_code == 200
+    assert sink.posted[0].content["text"]["content"].splitlines()[-1] == (
+        "Resolved at an unknown time: rule 0 is violated"
+    )
+    begun = payload()
+    begun["alerts"][0]["startsAt"] = moment
+    assert "Since: an unknown time" in read_message(begun).entries[0].lines
+
+
+@pytest.mark.parametrize("character", ["x", "長", "😀", '"', "\u202e"])
+def test_feishu_gets_the_first_alert_and_no_more_than_it_takes(
+    tmp_path: Path, sink: HttpSink, character: str
+) -> None:
+    sink.answers = {"/robot": (200, '{"code": 0}')}
+    client = relay(tmp_path, "feishu", f"{sink.url}/robot", guarded=False)
+    long = character * 3000
+    made = payload(
+        10, summary=f"broken {long}", description=long, offenders=long, dashboard="https://m.test/d"
+    )
+    assert client.post("/chat", json=made).status_code == 200
+    posted = sink.posted[0]
+    assert 4000 < int(posted.headers["Content-Length"]) < 20_000
+    post = posted.content["content"]["post"]["en_us"]
+    texts = [row[0].get("text", "") for row in post["content"]]
+    assert texts[0].startswith("broken ")
+    assert texts[1].startswith(f"How bad: {character if character.isprintable() else '[U+202E]'}")
+    assert texts[2].startswith("Offenders: ")
+    assert [part["text"] for part in post["content"][4]] == ["Dashboard ", "Silence "]
+
+
+def test_feishu_gets_the_first_alert_without_the_links_that_do_not_fit() -> None:
+    made = payload(2, evidence="https://m.test/e", runbook_url="https://m.test/" + "r" * 20_000)
+    post = content_of("feishu", read_message(made))["content"]["post"]["en_us"]
+    texts = [row[0]["text"] for row in post["content"]]
+    assert texts[:3] == ["rule 0 is violated", "Since: 2026-03-09 14:00 UTC", "Evidence "]

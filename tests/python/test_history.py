@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,18 @@ def test_results_are_those_of_the_export(history: recsys_monitor.History, backfi
     assert frame.labels.tolist() == exported.labels.tolist()
     assert frame.value.fillna(-1).tolist() == exported.value.fillna(-1).tolist()
     assert frame.window_end.dt.strftime("%Y-%m-%dT%H:%M:%SZ").tolist() == exported.window_end.tolist()
+
+
+def test_the_plot_of_the_page_has_a_line_for_each_series(history: recsys_monitor.History) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
+    asked, drawn = re.findall(
+        r"^    (?:found = )?((?:history|found)\..*?\))(?:  #|\.plot)", page, re.MULTILINE
+    )
+    found = eval(asked, {"history": history})
+    lines = eval(drawn, {"found": found})
+    assert {"failure by=pv", "failure by=uv"} <= set(lines.columns)
+    for name, line in lines.items():
+        assert line.dropna().tolist() == found[found.series == name].value.dropna().tolist()
 
 
 def test_one_metric_of_a_span_is_ready_for_a_plot(history: recsys_monitor.History) -> None:

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from monitor.anomalies.specs import DEVIATION, EXPECTED
 from monitor.core.results import Result, ResultKind, Status, Window
-from monitor.report.trend import TimeSeries, gather, trend
+from monitor.report.trend import Height, TimeSeries, gather, trend
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -21,13 +23,17 @@ class Stored:
     result: Result
 
 
-def stored(number: int, value: float | None, status: Status = Status.OK, **more: object) -> Stored:
-    result = Result(metric="gini", status=status, definition="1", value=value, **more)  # type: ignore[arg-type]
+def stored(
+    number: int, value: float | None, status: Status = Status.OK, metric: str = "gini", **more: object
+) -> Stored:
+    result = Result(metric=metric, status=status, definition="1", value=value, **more)  # type: ignore[arg-type]
     return Stored(Window.of(START + number * HOUR, HOUR), result)
 
 
-def banded(number: int, lower: float, upper: float, *, broken: bool = False) -> list[Stored]:
-    own = {"labels": {"metric": "gini", "by": "", "of": "", "dimension": "", "value": ""}, "definition": "1"}
+def banded(
+    number: int, lower: float, upper: float, *, broken: bool = False, metric: str = "gini"
+) -> list[Stored]:
+    own = {"labels": {"metric": metric, "by": "", "of": "", "dimension": "", "value": ""}, "definition": "1"}
     window = Window.of(START + number * HOUR, HOUR)
     status = Status.VIOLATED if broken else Status.OK
     ends = {"value": (lower + upper) / 2, "lower": lower, "upper": upper}
@@ -43,28 +49,29 @@ def one(*found: Stored) -> TimeSeries:
 
 
 def test_values_lie_in_the_middle_of_their_windows_and_the_axis_runs_from_the_lowest_to_the_highest() -> None:
-    shown = trend(one(stored(0, 0.0), stored(1, 1.0), stored(3, 0.5)), SPAN, width=408, height=116)
+    shown = trend(one(stored(0, 0.0), stored(1, 1.0), stored(3, 0.5)), SPAN, width=408, height=128)
     assert shown is not None
     # 400 pixels for 4 hours, 100 for the range of 1; the hour 2 is missing, so the line ends.
-    assert shown.lines == ("54.0,108.0 154.0,8.0", "353.0,58.0 355.0,58.0")
-    assert (shown.low, shown.high, shown.axis) == ("0", "1", "")
+    assert shown.lines == ("54.0,114.0 154.0,14.0", "353.0,64.0 355.0,64.0")
+    # The text of an end stands beside the line at its height, out of the way of the values.
+    assert shown.heights == (Height(14.0, 11.0, "1"), Height(114.0, 125.0, "0"))
     assert shown.label == "3 windows: lowest 0, highest 1"
 
 
 def test_what_is_no_number_ends_a_line_and_is_no_value() -> None:
     found = [stored(0, 1.0), stored(1, math.nan), stored(2, math.inf), stored(3, 2.0, Status.VIOLATED)]
-    shown = trend(one(*found), SPAN, width=408, height=116)
+    shown = trend(one(*found), SPAN, width=408, height=128)
     assert shown is not None
     assert shown.label == "2 windows: lowest 1, highest 2, 1 violated or out of the band"
-    assert [(mark.x, mark.y) for mark in shown.violated] == [(354.0, 8.0)]
+    assert [(mark.x, mark.y) for mark in shown.violated] == [(354.0, 14.0)]
     assert trend(one(stored(0, math.nan), stored(1, None)), SPAN) is None
 
 
 def test_a_value_out_of_its_band_is_marked_and_the_band_is_an_area() -> None:
     found = [stored(0, 1.0), stored(1, 2.0), *banded(0, 0.5, 1.5), *banded(1, 0.5, 1.5, broken=True)]
-    shown = trend(one(*found), SPAN, width=408, height=116, is_large=True)
+    shown = trend(one(*found), SPAN, width=408, height=128, is_large=True)
     assert shown is not None
-    assert shown.bands == ("54.0,41.3 154.0,41.3 154.0,108.0 54.0,108.0",)
+    assert shown.bands == ("54.0,47.3 154.0,47.3 154.0,114.0 54.0,114.0",)
     assert [mark.said for mark in shown.violated] == ["2026-03-01 01:00 UTC: 2"]
     assert [column.said for column in shown.columns] == [
         "2026-03-01 00:00 UTC: 1, expected 0.5 to 1.5",
@@ -76,24 +83,50 @@ def test_a_value_out_of_its_band_is_marked_and_the_band_is_an_area() -> None:
 def test_a_band_far_wider_than_the_values_is_cut_off_and_hides_no_value() -> None:
     shown = trend(one(stored(0, 1.0), stored(1, 2.0), *banded(0, -1000.0, 1000.0)), SPAN)
     assert shown is not None
-    assert (shown.low, shown.high) == ("-1", "4")
-    assert shown.axis == "Axis: -1 to 4."
+    assert [end.text for end in shown.heights] == ["4", "-1"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "ends"),
+    [
+        ("coverage", 0.7, ["100\xa0%", "0\xa0%"]),
+        ("volume", 3.0, ["9", "0"]),
+        ("latency", 0.2, ["0.6 seconds", "0 seconds"]),
+        ("platform_change", 0.7, ["210\xa0%", "-70\xa0%"]),
+    ],
+)
+def test_the_axis_does_not_leave_what_the_metric_can_be(metric: str, value: float, ends: list[str]) -> None:
+    wide = banded(0, -1000.0, 1000.0, metric=metric)
+    shown = trend(one(stored(0, value, metric=metric), *wide), SPAN)
+    assert shown is not None
+    assert [end.text for end in shown.heights] == ends
+
+
+def test_a_series_that_never_changes_has_one_height_that_of_its_line() -> None:
+    shown = trend(one(stored(0, 1.0), stored(1, 1.0)), SPAN, width=408, height=128)
+    assert shown is not None
+    assert shown.lines == ("54.0,64.0 154.0,64.0",)
+    assert shown.heights == (Height(64.0, 61.0, "1"),)
 
 
 def test_the_bound_and_an_earlier_span_are_drawn_on_the_same_axis() -> None:
     before = {START + HOUR / 2: 0.0, START + 1.5 * HOUR: 3.0}
     series = one(stored(0, 1.0, threshold=4.0, bound="max"), stored(1, 2.0, threshold=4.0, bound="max"))
-    shown = trend(series, SPAN, width=408, height=116, before=before)
+    shown = trend(series, SPAN, width=408, height=128, before=before)
     assert shown is not None
-    assert shown.bound == 8.0
-    assert shown.before == ("54.0,108.0 154.0,33.0",)
-    assert shown.lines == ("54.0,83.0 154.0,58.0",)
+    assert shown.bound == 14.0
+    assert shown.before == ("54.0,114.0 154.0,39.0",)
+    assert shown.lines == ("54.0,89.0 154.0,64.0",)
 
 
 def test_ticks_are_round_times() -> None:
     shown = trend(one(stored(0, 1.0)), SPAN, is_large=True)
     assert shown is not None
-    assert [tick.text for tick in shown.ticks] == ["01 Mar", "01:00", "02:00", "03:00"]
+    halves = [f"{hour:02}:{minute}" for hour in range(4) for minute in ("00", "30")]
+    assert [tick.text for tick in shown.ticks] == ["01 Mar", *halves[1:]]
+    minutes = trend(one(stored(0, 1.0)), Window(START, START + HOUR), is_large=True)
+    assert minutes is not None
+    assert [tick.text for tick in minutes.ticks] == ["01 Mar", "00:10", "00:20", "00:30", "00:40", "00:50"]
     month = trend(one(stored(0, 1.0)), Window(START - timedelta(days=28), START), is_large=True)
     assert month is not None
     assert [tick.text for tick in month.ticks] == [

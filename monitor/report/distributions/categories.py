@@ -82,7 +82,7 @@ def categories_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=f"{numbers.count(exposures)} exposures in steps of {numbers.span(step)}",
+        rests_on=f"{numbers.plural(exposures, 'exposure')} in steps of {numbers.span(step)}",
         plots=(
             Plot(
                 "",

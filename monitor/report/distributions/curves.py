@@ -84,7 +84,8 @@ def precision_recall_figure(scores: Scores, found: Cuts) -> Figure:
                 x, y = cut.hits / positives, cut.hits / cut.upto
                 said = (
                     f"{one.split}: score {numbers.number(cut.score)} and above: "
-                    f"precision {numbers.share(y)}, recall {numbers.share(x)}, {numbers.count(cut.upto)} rows"
+                    f"precision {numbers.share(y)}, recall {numbers.share(x)}, "
+                    f"{numbers.plural(cut.upto, 'row')}"
                 )
                 points.append(Point(x, y, said))
                 drawing.rows.append((model, one.split, cut.score, x, y))

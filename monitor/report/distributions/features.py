@@ -72,7 +72,7 @@ def features_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=f"{numbers.count(skew.pairing.pairs)} pairs",
+        rests_on=numbers.plural(skew.pairing.pairs, "pair"),
         plots=tuple(plots),
         facts=tuple((f"{visible(one.feature, NAME_LENGTH)} differs", _share(one)) for one in worst[:20]),
         notes=tuple(notes),

@@ -65,7 +65,7 @@ def items_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=f"{numbers.count(total)} exposures of {numbers.count(items)} items",
+        rests_on=f"{numbers.plural(total, 'exposure')} of {numbers.plural(items, 'item')}",
         plots=(Plot("", *share, lines=(Line(0, points),), reference=((0.0, 0.0), (1.0, 1.0))),),
         facts=_facts(rows, gini, never if size is not None else None),
         notes=tuple(notes),

@@ -79,7 +79,7 @@ class Scores:
     @property
     def rests_on(self) -> str:
         rows = sum(one.n for one in self.groups)
-        return f"{numbers.count(rows)} {'exposures' if self.splits == (SHOWN,) else 'samples'}"
+        return numbers.plural(rows, "exposure" if self.splits == (SHOWN,) else "sample")
 
     def need_labels(self) -> None:
         """Raises Missing if nothing is labelled."""

@@ -69,7 +69,7 @@ def positions_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=f"{numbers.count(exposures)} exposures",
+        rests_on=numbers.plural(exposures, "exposure"),
         plots=tuple(plots),
         notes=tuple(notes),
         table=Table(

@@ -131,7 +131,7 @@ def calibration_figure(scores: Scores, clip: float) -> Figure:
                 said = (
                     f"{one.split}: mean score {numbers.number(mean)}, rate {numbers.number(hits / n)} "
                     f"({numbers.number(interval.lower)} to {numbers.number(interval.upper)}), "
-                    f"{numbers.count(n)} rows"
+                    f"{numbers.plural(n, 'row')}"
                 )
                 points.append(Point(mean, hits / n, said, *interval))
                 drawing.rows.append((model, one.split, mean, hits / n, *interval, n))

@@ -107,7 +107,8 @@ class PastPages:
 
     def slice(self, request: Request) -> Response:
         dimension, value = request.path_params["dimension"], request.path_params["value"]
-        return self._past(request, "slice", f"{dimension} = {value}", _of_slice(dimension, value))
+        name = f"{dimension} = {rows.value_name(value)}"
+        return self._past(request, "slice", name, _of_slice(dimension, value))
 
     def experiment(self, request: Request) -> Response:
         name = request.path_params["experiment"]

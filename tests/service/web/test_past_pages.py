@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, quote_plus, urljoin, urlsplit
 
 import httpx
 import pytest
@@ -180,7 +180,15 @@ def test_a_window_has_every_result_and_leads_to_the_windows_beside_it(
         (f"{SHOP}/metrics/nope", 404, "The history has no results of this metric"),
         (f"{SHOP}/metrics/failure?label=by%3Dx", 404, "The history has no results of this metric"),
         (f"{SHOP}/metrics/expected", 404, "The history has no results of this metric"),
-        (f"{SHOP}/metrics/failure?from=soon", 400, "a time in ISO 8601"),
+        (
+            f"{SHOP}/metrics/failure?from=soon",
+            400,
+            "such as 2026-03-01, 2026-03-01T10:00 or 2026-03-01T10:00:00Z",
+        ),
+        *(
+            (f"{SHOP}/metrics/failure?from=2026-03-03T10:00&to={end}", 400, "expected is a `to` after `from`")
+            for end in ("2026-03-02", "2026-03-03T10:00")
+        ),
         (f"{SHOP}/metrics/failure?label=by", 400, "has no `=`"),
         (f"{SHOP}/metrics/failure?colour=red", 400, "no parameter"),
         (f"{SHOP}/metrics/failure?format=xls", 400, "csv"),
@@ -266,6 +274,33 @@ def test_a_violation_is_over_once_no_window_judges_its_series(shop: Recorded) ->
     assert "until 2026-01-01 01:00 UTC, when it was no longer judged, 1 window" in text
     later = page(shop.web, f"{SHOP}/metrics/coverage?from=2026-01-01T02:00&to=2026-01-02")
     assert "Nothing was violated" in later
+
+
+def test_a_span_after_all_windows_is_empty(shop: Recorded) -> None:
+    shop.record(0, measured("gini", 0.2), check="exposure")
+    text = page(shop.web, f"{SHOP}/metrics/gini?from=2026-01-02")
+    assert "2026-01-02 00:00 to 01:00 UTC" in text
+    assert "No window of this span has a result." in text
+
+
+def test_a_slice_whose_value_is_blank_can_be_seen_and_its_link_works(shop: Recorded) -> None:
+    values = (" ", "\u3000", "home")
+    shop.record(
+        0,
+        *(measured("gini", 0.2, dimension="scene", value=value) for value in values),
+        check="exposure",
+    )
+    text = page(shop.web, f"{SHOP}/sections/slices/scene")
+    for value in values[:2]:
+        (own,) = [one for one in links(text) if one.endswith(f"value%3D{quote_plus(value)}")]
+        assert f'<a href="{escape(own)}"><bdi>&#34;{value}&#34;</bdi></a>' in text
+        assert f'scene = "{value}"' in unescape(page(shop.web, f"{SHOP}/slices/scene/{quote(value)}"))
+        assert f'all of scene = "{value}"' in unescape(page(shop.web, "/" + own.removeprefix("../")))
+
+
+def test_one_window_is_no_windows(shop: Recorded) -> None:
+    shop.record(0, measured("gini", 0.2), check="exposure")
+    assert "1 window: lowest" in page(shop.web, f"{SHOP}/metrics/gini")
 
 
 def test_many_violations_are_counted_and_the_newest_shown(shop: Recorded) -> None:

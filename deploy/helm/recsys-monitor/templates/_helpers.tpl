@@ -31,10 +31,12 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- if hasKey $config "Error" -}}
 {{- fail (printf "`config` is not YAML: %s" $config.Error) -}}
 {{- end -}}
-{{- if not (dig "server" "listen" "" $config) -}}
-{{- fail "write `server: {listen: ${RECSYS_LISTEN}}` into `config`: at the default address, Kubernetes and Prometheus cannot reach the monitor" -}}
+{{- $server := get $config "server" -}}
+{{- $listen := ternary $server dict (kindIs "map" $server) | dig "listen" "" | toString -}}
+{{- if not (regexMatch `^(\$\{RECSYS_LISTEN(:-[^}]*)?\}|(0\.0\.0\.0|\[::\])?:9108)$` $listen) -}}
+{{- fail "write `server: {listen: \"${RECSYS_LISTEN}\"}` into `config`, with the quotes: the port is 9108, and at the default address, Kubernetes and Prometheus cannot reach the monitor" -}}
 {{- end -}}
-{{- if not (hasPrefix "/var/lib/recsys-monitor" (dig "state" "" $config | toString)) -}}
+{{- if not (hasPrefix "/var/lib/recsys-monitor/" (printf "%s/" (dig "state" "" $config | toString | clean))) -}}
 {{- fail "write `state: /var/lib/recsys-monitor` into `config`: everything else is read-only" -}}
 {{- end -}}
 {{- end -}}

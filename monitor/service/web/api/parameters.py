@@ -10,8 +10,18 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
+from monitor.core.json_value import iso
 from monitor.core.results import ResultKind, Status
 from monitor.core.text import VALUE_LENGTH, encodable, quoted
 from monitor.report.known_changes import ChangeKind
@@ -45,7 +55,10 @@ def parse_time(value: object) -> datetime:
 Time = Annotated[
     datetime, BeforeValidator(parse_time), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-_ISO: Final = "a time in ISO 8601, 2026-03-01T10:00:00Z; without a zone it is UTC"
+_ISO: Final = (
+    "a time in ISO 8601 from 1970 to 2199, such as 2026-03-01, 2026-03-01T10:00 or 2026-03-01T10:00:00Z; "
+    "without a zone it is UTC"
+)
 
 
 class Query(BaseModel):
@@ -121,7 +134,18 @@ class TimeRange(Query):
     begin: Time | None = Field(
         None, alias="from", description=f"{_ISO}: only windows that start at it or later"
     )
-    end: Time | None = Field(None, alias="to", description=f"{_ISO}: only windows that end at it or before")
+    end: Time | None = Field(
+        None, alias="to", description=f"{_ISO}: only windows that end at it or before; it is after `from`"
+    )
+
+    @field_validator("end")
+    @classmethod
+    def _after_the_begin(cls, end: datetime | None, info: ValidationInfo) -> datetime | None:
+        begin = info.data.get("begin")
+        if begin is not None and end is not None and end <= begin:
+            detail = f"to is {iso(end)}, and from is {iso(begin)}; expected is a `to` after `from`."
+            raise wrong_parameter("to", detail, cls.model_fields["end"].description or "")
+        return end
 
 
 class RecommendersQuery(Paging):

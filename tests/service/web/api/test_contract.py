@@ -208,6 +208,7 @@ def test_a_window_that_was_not_judged_is_answered_by_those_beside_it(api: httpx.
         ("/recommenders/shop/windows", "cursor=WyJhIl0", "cursor", "the `next_cursor` of a page"),
         ("/recommenders/shop/windows", "from=yesterday", "from", "a time in ISO 8601"),
         ("/recommenders/shop/windows", "to=0001-01-01", "to", "a time in ISO 8601"),
+        ("/recommenders/shop/windows", "from=2026-03-03&to=2026-03-02", "to", "it is after `from`"),
         ("/recommenders/shop/violations", "state=new", "state", "one of open, resolved, gone"),
         ("/recommenders/shop/changes", "kind=new", "kind", "one of declared"),
         ("/recommenders/shop/series", "label=pv", "label", "name=value"),
