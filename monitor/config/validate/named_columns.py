@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from monitor.config.look import LogSeen
 from monitor.config.problems import nearest
-from monitor.config.validate.findings import ConfigFinding, Reporter
+from monitor.config.validate.findings import ConfigFinding, Level, Reporter
 from monitor.core import columns as c
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.list_files import FILES, ListFileError
@@ -199,21 +199,33 @@ def rules_without_ground(
             unread.setdefault(blind[0], []).append(rule.name)
         else:
             sound[rule.pack] += 1
-    for pack, some in inapplicable.items():
-        names = ", ".join(f"{rule.name} ({column})" for rule, column in some)
-        if sound[pack]:
-            text = f"pack {pack}: these rules do not apply, since the exposures lack a column: {names}"
-            yield say.ok("rules", text)
-        else:
-            problems += 1
-            text = f"pack {pack}: none of its rules can be judged: the exposures lack these columns: {names}"
-            yield say.problem("rules", text, _place(where, settings, some[0][0]))
+    packs = list(_inapplicable(say, where, settings, inapplicable, sound))
+    problems += sum(one.level is Level.PROBLEM for one in packs)
+    yield from packs
     for log, names in unread.items():
         yield say.warning(
             "rules", f"{_not_checked('rules', log)}: {_shortened(names)}", f"{where}.logs.{log}"
         )
     if sound and not problems and logs is not None:
         yield say.ok("rules", f"{sound.total()} rule(s) have the columns and list files that they need")
+
+
+def _inapplicable(
+    say: Reporter,
+    where: str,
+    settings: RecommenderSettings,
+    rules: Mapping[str, Sequence[tuple[LoadedRule, str]]],
+    sound: Counter[str],
+) -> Iterator[ConfigFinding]:
+    """For each pack the rules whose column the exposures lack; a problem if the pack has no other rule."""
+    for pack, some in rules.items():
+        names = ", ".join(f"{rule.name} ({column})" for rule, column in some)
+        if sound[pack]:
+            text = f"pack {pack}: these rules do not apply, since the exposures lack a column: {names}"
+            yield say.ok("rules", text)
+        else:
+            text = f"pack {pack}: none of its rules can be judged: the exposures lack these columns: {names}"
+            yield say.problem("rules", text, _place(where, settings, some[0][0]))
 
 
 def _place(where: str, settings: RecommenderSettings, rule: LoadedRule) -> str:
