@@ -147,7 +147,7 @@ _INDENTED = (
     "the indentation does not fit the lines above: the keys of one mapping begin in one column, and so do "
     "the items of one list"
 )
-_OTHER_BRACKET = "this bracket is not the one that closes the open { or ["
+_OTHER_BRACKET = "this bracket does not close the { or [ that is open"
 _ADVICE = (
     ("while scanning an alias", "", 'a text that begins with * or [ needs quotes, as in "*.csv"'),
     ("while scanning an anchor", "", "a text that begins with & needs quotes"),
@@ -162,6 +162,13 @@ _ADVICE = (
         "while scanning a simple key",
         "",
         "this is no key with a value: a key needs a colon and a blank after it",
+    ),
+    ("while parsing a flow", "but got ']'", _OTHER_BRACKET),
+    ("while parsing a flow", "but got '}'", _OTHER_BRACKET),
+    (
+        "while parsing a flow",
+        "but got '<scalar>'",
+        "a comma is missing here, or the whole value needs quotes",
     ),
     (
         "while parsing a flow",
