@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -30,7 +29,7 @@ from monitor.config.init.guess import (
 from monitor.config.init.joins import EmptyJoin
 from monitor.config.init.kinds import Kind, kinds_of, log_named
 from monitor.config.init.neighbours import Neighbour, look_around
-from monitor.config.init.pace import Pace, measure_pace
+from monitor.config.init.pace import measure_pace
 from monitor.config.init.profile import Only, Profile, named_log, profile
 from monitor.config.init.suggest import suggest_metrics, suggest_objectives, suggest_rules
 from monitor.config.init.suggest_actions import about, suggest_actions
@@ -39,6 +38,7 @@ from monitor.config.init.synonyms import ACTION_WORDS, likeness, plain
 from monitor.config.init.template import Draft, LogDraft, comment, flow, flow_paths, key, render, scalar
 from monitor.config.init.traits import READ, Traits, traits
 from monitor.config.init.zones import Clock, zones
+from monitor.config.pace import Pace
 from monitor.config.problems import show_duration
 from monitor.core import columns as c
 from monitor.core.text import NAME_LENGTH, quoted
@@ -214,7 +214,7 @@ def _slices(draft: Draft, found: Profile, guesses: Mapping[str, Guess], outcomes
 def _rate(pace: Pace) -> str:
     if not pace.an_hour:
         return "a guess: the log covers no time span yet; choose a window that holds about 1,000 requests"
-    expected = min(pace.an_hour * (pace.window / timedelta(hours=1)), pace.requests)
+    expected = pace.in_window(pace.window)
     seen = f"{'' if pace.exact else 'about '}{pace.requests:,.0f} requests in {about(pace.span)}"
     few = ": few, so rates will vary a lot" if expected < FEW_REQUESTS else ""
     return f"{seen} ({pace.basis}); a window holds about {expected:,.0f}{few}"

@@ -12,7 +12,7 @@ import yaml
 
 from monitor.config.init import calendar
 from monitor.config.init.calendar import guess_zone, machine_zone
-from monitor.config.init.pace import Pace
+from monitor.config.pace import Pace
 from monitor.config.init.wizard import write_config
 
 WINTER = datetime(2026, 1, 5, tzinfo=UTC)
