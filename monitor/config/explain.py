@@ -47,6 +47,7 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
+_NO_VALUE = "has no value; give one, or leave the key out"
 _BLANK = "a key needs a blank after its colon, as in key: value"
 _NESTED = ("model_type", "model_attributes_type", "dict_type", "tuple_type", "list_type")
 
@@ -113,6 +114,9 @@ def _merged(found: Sequence[tuple[_Spot, ErrorDetails]]) -> Iterable[tuple[_Spot
                 yield spot, one
         elif spot.outer not in merged:
             merged.add(spot.outer)
+            if one["input"] is None:
+                yield spot, _NO_VALUE
+                continue
             kinds = [_KINDS.get(item["type"], item["msg"]).removeprefix("must be ") for _, item in same]
             yield spot, f"must be {' or '.join(dict.fromkeys(kinds))}" + _got(spot, one, hidden=True)
 
@@ -127,7 +131,7 @@ def _message(root: type[BaseModel], spot: _Spot, error: ErrorDetails, filled: bo
         case "missing":
             return "is required" + _purpose(spot)
         case _ if error["input"] is None:
-            return "has no value; give one, or leave the key out"
+            return _NO_VALUE
         case "string_pattern_mismatch":
             return _wrong_form(spot, error["input"], str(context["pattern"]), hidden)
         case "literal_error":

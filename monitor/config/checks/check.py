@@ -174,8 +174,8 @@ def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
         yield from _renamed_only(place, name, log)
         for ours, theirs in log.columns.items():
             if theirs == TODO:
-                rest = "it is required" if ours in REQUIRED[name] else "or delete the line"
-                text = f"is still {TODO}; write the log's own name of this column, {rest}"
+                rest = "; it is required" if ours in REQUIRED[name] else ", or delete the line"
+                text = f"is still {TODO}; write the log's own name of this column{rest}"
                 yield Problem(f"{place}.columns.{ours}", text)
             meant = nearest(ours, REQUIRED[name], cutoff=0.8)
             if meant is not None and meant != ours and meant not in log.columns:
@@ -189,7 +189,7 @@ def _renamed_only(place: str, name: str, log: LogSettings) -> Iterator[Problem]:
     for asked in log.only:
         ours = next((one for one, theirs in log.columns.items() if theirs.lower() == asked.lower()), None)
         if ours is not None and asked not in log.columns and asked not in TYPES[name]:
-            text = f"`columns` reads this column as {ours}, and `only` goes by that name; write {ours}"
+            text = f"logs.{name}.columns gives this column the name {ours!r}; use that"
             yield Problem(f"{place}.only.{asked}", text)
 
 

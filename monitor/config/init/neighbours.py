@@ -119,14 +119,14 @@ def look_around(
 
 
 def _candidates(folder: Path, log: str, others: Sequence[Kind]) -> Iterator[LogSettings]:
-    """What may be this log, by its name."""
-    yield from (LogSettings(path=tuple(one.patterns)) for one in others if one.log == log)
+    """What may be this log, by its name; first what is nearest to the exposures."""
     for path in _near(folder, log):
         try:
             settings = _log_at(path)
         except (CannotProfile, OSError):
             continue
         yield settings
+    yield from (LogSettings(path=tuple(one.patterns)) for one in others if one.log == log)
 
 
 def _near(folder: Path, log: str) -> Iterator[Path]:

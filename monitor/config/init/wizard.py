@@ -28,7 +28,7 @@ from monitor.config.init.guess import (
 )
 from monitor.config.init.joins import EmptyJoin
 from monitor.config.init.kinds import Kind, kinds_of, log_named
-from monitor.config.init.neighbours import Neighbour, look_around
+from monitor.config.init.neighbours import Neighbour, Neighbourhood, look_around
 from monitor.config.init.pace import measure_pace
 from monitor.config.init.profile import Only, Profile, named_log, profile
 from monitor.config.init.suggest import suggest_metrics, suggest_objectives, suggest_rules
@@ -135,7 +135,7 @@ def write_config(
         if read is not None:
             names = {guess.column: role for role, guess in guesses.items()}
             draft.experiments = suggest_experiments(engine, exposures, guesses, names)
-    notes = [*_choices(kinds, beside, folder), *(f"not sampled: {note}" for note in seen.notes)]
+    notes = [*_choices(kinds, around, folder), *(f"not sampled: {note}" for note in seen.notes)]
     notes += [f"not used: {left}" for left in around.left_out if not left.named]
     notes += [f"warning: {warning}" for warning in warnings]
     unmet = _missing(exposures, missing, acted)
@@ -143,15 +143,15 @@ def write_config(
     return Written(render(draft), tuple(unmet), tuple(notes))
 
 
-def _choices(kinds: Sequence[Kind], beside: Mapping[str, Neighbour], folder: Path) -> Iterator[str]:
+def _choices(kinds: Sequence[Kind], around: Neighbourhood, folder: Path) -> Iterator[str]:
     """Which files were taken as which log, and why, if there was a choice."""
     if len(kinds) > 1:
         alike = (
             f"its columns sound like {', '.join(kinds[0].roles)}" if kinds[0].roles else "nothing fits better"
         )
         yield f"exposures: took {_shown(kinds[0].patterns, folder)}, since {alike}"
-    used = set(kinds[0].patterns)
-    for name, log in beside.items():
+    used = {*kinds[0].patterns, *(one.path for one in around.left_out)}
+    for name, log in around.beside.items():
         if log.by_name:
             used |= set(log.paths)
             why = "its name says so and its ids join the exposures"
@@ -410,7 +410,7 @@ def numbered_columns(found: Profile) -> list[str]:
 def _something_else(found: Profile, missing: Sequence[str]) -> str | None:
     """Which other kind of log this seems to be, if it is no log of exposures."""
     names = {plain(one.name) for one in found.columns}
-    if len(missing) > 1 and "label" in names and ("split" in names or c.SCORE in names):
+    if missing and "label" in names and ("split" in names or (len(missing) > 1 and c.SCORE in names)):
         return (
             "this looks like scored samples of a model, not like exposures; name it under logs.samples "
             "instead (see docs/models.md)"

@@ -246,6 +246,8 @@ def _values(say: Reporter, seen: LogSeen, name: str, one: ColumnSeen) -> Iterato
             yield say.warning("values", f"{what}{example}", place)
         else:
             yield say.ok("values", f"{what}{example}")
+    if kind == "id" and one.dtype.startswith(("timestamp", "date")):
+        yield say.warning("values", f"{one.theirs!r} holds times, and {name} should be an id", place)
     empty = seen.rows - there
     if name not in c.REQUIRED[seen.name] or not empty:
         return
