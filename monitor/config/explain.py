@@ -47,6 +47,8 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
+_NO_VALUE = "has no value; give one, or leave the key out"
+_BLANK = "a key needs a blank after its colon, as in key: value"
 _NESTED = ("model_type", "model_attributes_type", "dict_type", "tuple_type", "list_type")
 
 
@@ -112,6 +114,9 @@ def _merged(found: Sequence[tuple[_Spot, ErrorDetails]]) -> Iterable[tuple[_Spot
                 yield spot, one
         elif spot.outer not in merged:
             merged.add(spot.outer)
+            if one["input"] is None:
+                yield spot, _NO_VALUE
+                continue
             kinds = [_KINDS.get(item["type"], item["msg"]).removeprefix("must be ") for _, item in same]
             yield spot, f"must be {' or '.join(dict.fromkeys(kinds))}" + _got(spot, one, hidden=True)
 
@@ -126,9 +131,9 @@ def _message(root: type[BaseModel], spot: _Spot, error: ErrorDetails, filled: bo
         case "missing":
             return "is required" + _purpose(spot)
         case _ if error["input"] is None:
-            return "has no value; give one, or leave the key out"
+            return _NO_VALUE
         case "string_pattern_mismatch":
-            text = f"must be like this: {_purpose(spot).removeprefix(': ') or context['pattern']}"
+            return _wrong_form(spot, error["input"], str(context["pattern"]), hidden)
         case "literal_error":
             text = f"must be {context['expected']}"
             close = nearest(str(error["input"]), re.findall(r"'([^']*)'", str(context["expected"])))
@@ -148,6 +153,15 @@ def _message(root: type[BaseModel], spot: _Spot, error: ErrorDetails, filled: bo
     return text + _got(spot, error, hidden) + hint
 
 
+def _wrong_form(spot: _Spot, value: str, pattern: str, hidden: bool) -> str:
+    wanted = _purpose(spot).removeprefix(": ") or f"text that matches {pattern}"
+    if hidden:
+        return f"has a wrong form; write {wanted}"
+    name = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
+    hint = f"; did you mean {name}?" if name != value and re.search(pattern, name) else ""
+    return f"{cut(_without_user(repr(value), value), VALUE_LENGTH)} has a wrong form; write {wanted}{hint}"
+
+
 def _length(context: Mapping[str, Any]) -> str:
     least, most, actual = context.get("min_length"), context.get("max_length"), context.get("actual_length")
     if least is not None and least == most:
@@ -162,10 +176,9 @@ def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
     if isinstance(value, Mapping):
         return ", not a mapping"
     if isinstance(value, list | tuple):
-        return ", not a list"
+        return ", not a list" + (f"; {_form(spot, error)}" if error["type"] in _NESTED else "")
     if error["type"] in _NESTED:
-        listed = error["type"] in ("tuple_type", "list_type")
-        return f", not {_a_kind(value)}" + ("; write it as [one, two]" if listed else "")
+        return f", not {_a_kind(value)}; {_form(spot, error)}"
     if hidden or _is_secret(spot):
         return ""
     if isinstance(value, bool) and error["type"] == "string_type":
@@ -173,6 +186,18 @@ def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
     shown = _without_user(repr(value), value) if isinstance(value, str) else str(value)
     advice = "; put it in quotes" if error["type"] == "string_type" else ""
     return f", not {cut(shown, VALUE_LENGTH)}{advice}"
+
+
+def _form(spot: _Spot, error: ErrorDetails) -> str:
+    """How to write a list or a mapping."""
+    if error["type"] in ("tuple_type", "list_type"):
+        return "write it as [one, two]"
+    if isinstance(error["input"], str) and re.match(r"\w+:(?!//)\S", error["input"]):
+        return _BLANK
+    model, many = model_within(spot.annotation)
+    fields = {} if model is None or many else _fields(model)
+    keys = [name for name, one in fields.items() if one.is_required()] or list(fields)[:1]
+    return f"write it as {{{', '.join(f'{name}: ...' for name in keys or ['key'])}}}"
 
 
 def _without_user(message: str, value: Any) -> str:
@@ -197,6 +222,8 @@ def _purpose(spot: _Spot) -> str:
 
 def _meant(root: type[BaseModel], spot: _Spot) -> str:
     word = str(spot.place[-1])
+    if re.match(r"\w+:\S", word):
+        return f"; {_BLANK}"
     known = list(_fields(spot.owner)) if spot.owner is not None else []
     close = nearest(word, known)
     if close is not None and not close.endswith(word):  # `port` is no mistyped `export`

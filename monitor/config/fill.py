@@ -21,6 +21,8 @@ _REFERENCE = re.compile(
     r"|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"
     r"|(?P<broken>\$\{)"
 )
+_HOME = re.compile(r"~[\w.-]*/")
+_BARE = re.compile(r"(?:^|/)\$([A-Z_][A-Z0-9_]*)(?=/|$)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,15})?")
 _MAX_FILE_BYTES = 64 << 10
 _UNTYPED = "parameters"
@@ -53,6 +55,7 @@ class Filler:
             return [self.fill(one, (*place, number)) for number, one in enumerate(value)]
         if not isinstance(value, str):
             return value
+        self._check_unexpanded(value, place)
         filled = _REFERENCE.sub(lambda match: self._one(match, place), value) if "${" in value else value
         if "\0" in filled or not _encodable(filled):
             self._wrong(place, "has a character that is not allowed in a path, name or address")
@@ -95,6 +98,13 @@ class Filler:
             why = "a key must be text; put it in quotes"
         self._wrong((*place, str(key)), why)
         return False
+
+    def _check_unexpanded(self, value: str, place: KeyPath) -> None:
+        """Report what a shell would expand: the monitor would look for a folder with that very name."""
+        if _HOME.match(value):
+            self._wrong(place, "`~` is not expanded; write ${HOME}, or the whole path")
+        if (bare := _BARE.search(value)) is not None:
+            self._wrong(place, f"${bare[1]} is not expanded; write ${{{bare[1]}}}")
 
     def _one(self, match: re.Match[str], place: KeyPath) -> str:
         if match[0] == "$${":

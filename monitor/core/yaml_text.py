@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def parse_yaml(text: str) -> Any:
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as exc:
-        mark = exc.problem_mark or exc.context_mark
+        mark = _mark(exc)
         raise YamlProblem(_place(mark) if mark else "", _sentence(exc)) from None
     except yaml.reader.ReaderError as exc:
         line, column = _line_of(text, exc.position)
@@ -128,37 +129,107 @@ class _Structure:
 
 def _check_keys(node: yaml.MappingNode) -> None:
     """Plain YAML would silently take the last of two equal keys."""
-    seen: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], yaml.ScalarNode] = {}
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
             raise _error("a key must be a word, not a list or a mapping", key)
-        if (key.tag, key.value) in seen:
-            raise _error(f"the key {quoted(key.value)} is given twice", key)
-        seen.add((key.tag, key.value))
+        first = seen.setdefault((key.tag, key.value), key)
+        if first is not key:
+            where = f"line {first.start_mark.line + 1}"
+            raise _error(f"the key {quoted(key.value)} is given twice, first in {where}; keep one", key)
 
 
 def _error(message: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, message, node.start_mark)
 
 
+_INDENTED = (
+    "the indentation does not fit the lines above: the keys of one mapping begin in one column, and so do "
+    "the items of one list"
+)
+_OTHER_BRACKET = "this bracket does not close the { or [ that is open"
+_ADVICE = (
+    ("while scanning an alias", "", 'a text that begins with * or [ needs quotes, as in "*.csv"'),
+    ("while scanning an anchor", "", "a text that begins with & needs quotes"),
+    ("while scanning a block scalar", "", "a text that begins with | or > needs quotes"),
+    ("while scanning a quoted scalar", "", "a quote begins here and is never closed"),
+    (
+        "while scanning a double-quoted scalar",
+        "",
+        "a \\ in double quotes begins an escape; use single quotes",
+    ),
+    (
+        "while scanning a simple key",
+        "",
+        "this is no key with a value: a key needs a colon and a blank after it",
+    ),
+    ("while parsing a flow", "but got ']'", _OTHER_BRACKET),
+    ("while parsing a flow", "but got '}'", _OTHER_BRACKET),
+    (
+        "while parsing a flow",
+        "but got '<scalar>'",
+        "a comma is missing here, or the whole value needs quotes",
+    ),
+    (
+        "while parsing a flow",
+        "but got '{'",
+        'a text with { needs quotes within {...} and [...], as in "${X}"',
+    ),
+    (
+        "while parsing a flow",
+        "expected ',' or",
+        "the { or [ here is never closed, or a text in it needs quotes",
+    ),
+    ("while parsing a flow", "", "a { or [ holds what it cannot hold; put texts with : , [ ] { } in quotes"),
+    (
+        "",
+        "but found '<scalar>'",
+        "text follows a quote or a bracket that is closed; put the whole value in quotes",
+    ),
+    ("", "but found ']'", "this ] closes nothing"),
+    ("", "but found '}'", "this } closes nothing"),
+    ("", "expected <block end>", _INDENTED),
+    ("", "found undefined alias", "an alias without an anchor; a text that begins with * needs quotes"),
+    ("", "found character '\\t'", "a tab; write spaces instead of tabs"),
+    ("", "but found another document", "a second document begins here; remove the ---"),
+    (
+        "",
+        "mapping values are not allowed here",
+        "a colon where none is expected; check the indentation, write a blank after the colon in the line "
+        "above, or put the value in quotes",
+    ),
+)
+"""What PyYAML says: its context begins like the first text, its problem holds the second; and our advice."""
+_FROM_THE_BEGINNING = (
+    "while scanning an alias",
+    "while scanning an anchor",
+    "while scanning a quoted scalar",
+    "while scanning a simple key",
+)
+
+
 def _sentence(exc: yaml.MarkedYAMLError) -> str:
-    problem = (exc.problem or "is not YAML").strip()
+    problem, context = (exc.problem or "is not YAML").strip(), (exc.context or "").strip()
     if "could not determine a constructor for the tag" in problem:
         # Neither a tag nor an alias is shown: it may be a password that starts with ! or *.
         return "tags are not allowed; a text that starts with ! needs quotes"
-    if problem.startswith("found undefined alias"):
-        return "is not YAML: an alias without an anchor; a text that starts with * needs quotes"
-    if problem == "found character '\\t' that cannot start any token":
-        return "is not YAML: a tab; indent with spaces"
-    if problem == "found character '%' that cannot start any token":
-        return "is not YAML: a value that starts with % needs quotes"
-    if problem == "mapping values are not allowed here":
-        return (
-            "is not YAML: a colon where none is expected; check the indentation, or put the value in quotes"
-        )
+    for before, within, advice in _ADVICE:
+        if context.startswith(before) and within in problem:
+            return f"is not YAML: {advice}"
+    if (start := re.fullmatch(r"found character '(.)' that cannot start any token", problem)) is not None:
+        return f"is not YAML: a text that begins with {start[1]} needs quotes"
     if isinstance(exc, yaml.constructor.ConstructorError):
         return problem
-    return f"is not YAML: {problem}" + (f" ({exc.context.strip()})" if exc.context else "")
+    return f"is not YAML: {problem}" + (f" ({context})" if context else "")
+
+
+def _mark(exc: yaml.MarkedYAMLError) -> yaml.Mark | None:
+    """Where the mistake is: what is never closed is reported where it begins, not at the end of the file."""
+    context, problem = exc.context or "", exc.problem or ""
+    is_open = "expected ',' or" in problem and re.search(r"but got '([]{}]|<scalar>)'", problem) is None
+    if exc.context_mark and (is_open or context in _FROM_THE_BEGINNING):
+        return exc.context_mark
+    return exc.problem_mark or exc.context_mark
 
 
 def _place(mark: yaml.Mark) -> str:

@@ -107,11 +107,23 @@ def format_of(path: str, settings: LogSettings) -> str:
         return "parquet"
     if settings.format != "auto":
         return settings.format
-    name = path.lower().removesuffix(".gz").removesuffix(".zst")
-    for ending, name_of_format in _FORMATS.items():
-        if name.endswith(ending):
-            return name_of_format
+    if (found := _named_format(path)) is not None:
+        return found
     raise ValueError("the format is unknown from the name's ending; set format: parquet, csv or json")
+
+
+def is_named(path: str) -> bool:
+    """Whether the name of a file says its format.
+
+    >>> is_named("log/2026-01-01.csv.gz"), is_named("README")
+    (True, False)
+    """
+    return _named_format(path) is not None
+
+
+def _named_format(path: str) -> str | None:
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    return next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
 
 
 def filesystem(settings: LogSettings, path: str) -> tuple[fsspec.AbstractFileSystem, str]:

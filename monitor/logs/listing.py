@@ -9,6 +9,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Final
 from fsspec.utils import glob_translate
 
 from monitor.core.redaction import redact
-from monitor.logs.files import LogFile, filesystem, local_file, modified
+from monitor.logs.files import LogFile, filesystem, is_named, local_file, modified
 from monitor.logs.lake.delta import delta_table
 from monitor.logs.lake.iceberg import iceberg_table
 from monitor.logs.lake.table import LakeTable, TableError
@@ -120,7 +121,7 @@ def no_file(settings: LogSettings) -> str:
         return f"the {settings.format} table {', '.join(settings.paths)} has no data file"
     folders = [one for one in settings.paths if "://" not in one and os.path.isdir(one)]
     if folders:
-        pattern = f"{folders[0].rstrip('/')}/*.parquet"
+        pattern = f"{folders[0].rstrip('/')}/*{_ending_in(folders[0])}"
         return f"{folders[0]} is a folder, not a file; name the files in it, such as {pattern!r}"
     shown = ", ".join(settings.paths)
     return f"no file matches {shown}" if has_pattern(settings) else f"there is no file {shown}"
@@ -129,6 +130,16 @@ def no_file(settings: LogSettings) -> str:
 def has_pattern(settings: LogSettings) -> bool:
     """Whether one of the paths is a glob."""
     return any(map(_WILDCARD.search, settings.paths))
+
+
+def _ending_in(folder: str) -> str:
+    """The ending of the first file in a folder that can be read, such as `.csv.gz`."""
+    with suppress(OSError):
+        for name in sorted(os.listdir(folder)):
+            ending = re.search(r"(\.[A-Za-z]+)(\.gz|\.zst)?$", name)
+            if ending is not None and is_named(name):
+                return ending[0]
+    return ".parquet"
 
 
 def belongs(settings: LogSettings, path: str, tables: Iterable[LakeTable] = ()) -> bool:

@@ -25,6 +25,7 @@ from monitor.core.digest import digest
 from monitor.core.text import NAME_LENGTH, visible
 
 FORMATS = (".csv", ".txt", ".parquet")
+_NAME_IT = "set the pack's parameter blacklist_column, or list_column in your own suite"
 _KEPT = 32  # contents kept in memory; a monitor has a handful of lists
 _SIGNED_LIMIT = 2**63
 _WHOLE = range(-_SIGNED_LIMIT, 2**64)  # what a signed or an unsigned column of 64 bits can hold
@@ -168,8 +169,8 @@ def _csv(path: str, column: str, text: str) -> list[str]:
     if column not in header:
         found = ", ".join(visible(name, NAME_LENGTH) for name in header[:5]) or "nothing"
         raise ListFileError(
-            f"the list file {path} has no column {column!r} (its first line holds: {found}); name the column "
-            "with list_column, or use a .txt with one id a line"
+            f"the list file {path} has no column {column!r} (its first line holds: {found}); {_NAME_IT}, "
+            "or use a .txt with one id a line"
         )
     place = header.index(column)
     return [row[place] for row in rows if len(row) > place]
@@ -179,7 +180,7 @@ def _parquet(path: str, column: str, data: bytes) -> list[str]:
     table = pq.read_table(pa.BufferReader(data))
     if column not in table.column_names:
         if table.num_columns != 1:
-            raise ListFileError(f"the list file {path} has no column {column!r}; name it with list_column")
+            raise ListFileError(f"the list file {path} has no column {column!r}; {_NAME_IT}")
         column = table.column_names[0]
     ids = table.column(column).drop_null()
     if pa.types.is_floating(ids.type):  # whole numbers with gaps, as pandas writes them

@@ -192,7 +192,7 @@ BOMB = b"a0: &a0 [x, x]\n" + b"".join(
     ("content", "says"),
     [
         (None, "ours.yaml: cannot be read: No such file or directory"),
-        (b"a: [1, 2", "ours.yaml: line 1, column 9: is not YAML"),
+        (b"a: [1, 2", "ours.yaml: line 1, column 4: is not YAML"),
         (b"\xff\xfe\x00", "ours.yaml: line 1: is not UTF-8 text"),
         (
             b"name: x\nexpectations: []\nexpectations: []\n",

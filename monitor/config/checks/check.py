@@ -25,7 +25,7 @@ from monitor.config.checks.rollups import check_rollups
 from monitor.config.checks.slices import check_slices
 from monitor.config.checks.survey import check_survey
 from monitor.config.problems import Problem, nearest, show_duration
-from monitor.core.columns import CATALOG, FEEDBACK, REQUESTS, REQUIRED
+from monitor.core.columns import CATALOG, FEEDBACK, REQUESTS, REQUIRED, TYPES
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.logs.lake.table import EXTRA
 from monitor.metrics.catalogue import SPECS
@@ -33,6 +33,7 @@ from monitor.metrics.exposure.update_rate import UPDATE_RATE
 from monitor.rules.rule import LoadedRule, SuiteErrors
 from monitor.rules.suites import load_rules
 from monitor.settings.config import Config
+from monitor.settings.logs import LogSettings
 from monitor.settings.recommender import RecommenderSettings
 
 TODO = "TODO"
@@ -161,7 +162,7 @@ def _reaches(where: str, settings: RecommenderSettings, retention: timedelta) ->
 
 
 def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
-    """Paths of an unknown protocol, columns that are still TODO, and misspelt names of our columns."""
+    """Paths of an unknown protocol, columns that are still TODO, and wrong names of our columns."""
     places = [(f"{where}.logs.{name}", name, log) for name, log in settings.logs.named().items()]
     if settings.replay is not None and settings.replay.requests is not None:
         places.append((f"{where}.replay.{REQUESTS}", REQUESTS, settings.replay.requests))
@@ -170,15 +171,26 @@ def _logs(where: str, settings: RecommenderSettings) -> Iterator[Problem]:
             yield Problem(f"{place}.format", f"{log.format} needs the extra: {EXTRA}")
         for path in log.paths:
             yield from _protocol(f"{place}.path", path)
+        yield from _renamed_only(place, name, log)
         for ours, theirs in log.columns.items():
             if theirs == TODO:
-                text = f"is still {TODO}; write the log's own name of this column, or delete the line"
+                rest = "; it is required" if ours in REQUIRED[name] else ", or delete the line"
+                text = f"is still {TODO}; write the log's own name of this column{rest}"
                 yield Problem(f"{place}.columns.{ours}", text)
             meant = nearest(ours, REQUIRED[name], cutoff=0.8)
             if meant is not None and meant != ours and meant not in log.columns:
                 yield Problem(
                     f"{place}.columns.{ours}", f"the monitor has no such column; did you mean {meant}?"
                 )
+
+
+def _renamed_only(place: str, name: str, log: LogSettings) -> Iterator[Problem]:
+    """The keys of `only` that are the file's name of a column which `columns` renames."""
+    for asked in log.only:
+        ours = next((one for one, theirs in log.columns.items() if theirs.lower() == asked.lower()), None)
+        if ours is not None and asked not in log.columns and asked not in TYPES[name]:
+            text = f"logs.{name}.columns gives this column the name {ours!r}; use that"
+            yield Problem(f"{place}.only.{asked}", text)
 
 
 def _protocol(place: str, path: str) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from tzlocal import get_localzone_name
 
 from monitor.config.init.guess import GUESS
-from monitor.config.init.pace import Pace
+from monitor.config.pace import Pace
 from monitor.statistics.day_shape import NIGHT, NIGHT_MIDDLE, quietest
 
 _HOUR: Final = timedelta(hours=1)

@@ -7,6 +7,7 @@ by its name is used only if its ids join the exposures.
 
 from __future__ import annotations
 
+import glob
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,22 +16,15 @@ from pathlib import Path
 
 from monitor.config.init.guess import Guess, guess_columns, values_of
 from monitor.config.init.joins import EmptyJoin, Joins, Side, empty_joins, joins_nothing, match_columns
+from monitor.config.init.kinds import Kind, name_like
 from monitor.config.init.profile import CannotProfile, Only, Profile, in_folder, named_log, narrowed, profile
-from monitor.config.init.synonyms import NOT_ACTIONS, SHOWN, likeness, plain
+from monitor.config.init.synonyms import LOG_NAMES, NOT_ACTIONS, SHOWN, likeness, plain
 from monitor.core import columns as c
 from monitor.engines.duckdb import Engine
 from monitor.logs.lake.table import table_format
+from monitor.logs.listing import LogListingError, list_files
 from monitor.settings.logs import LogSettings
 
-_NAMES = {
-    c.FEEDBACK: (
-        "feedback", "clicks", "click", "actions", "interactions", "events", "conversions", "purchases",
-    ),
-    c.CATALOG: (
-        "catalog", "catalogue", "items", "item", "products", "product", "articles", "movies", "songs",
-    ),
-    c.USERS: ("users", "user", "customers", "members"),
-}  # fmt: skip
 _KEYS = {c.FEEDBACK: (c.REQUEST_ID, c.USER_ID, c.ITEM_ID), c.CATALOG: (c.ITEM_ID,), c.USERS: (c.USER_ID,)}
 _PARTITION = re.compile(r"[^=]+=.*|[\d_-]+(T\d+)?")
 _MOST_EVENTS = 10
@@ -42,6 +36,7 @@ class Neighbour:
 
     Attributes:
         only: the rows of a shared log that belong to it.
+        by_name: `init` found it by its name; nobody named it.
         empty: the columns whose join with the exposures finds nothing. Optional ones are not in `guesses`.
     """
 
@@ -50,6 +45,7 @@ class Neighbour:
     guesses: dict[str, Guess]
     only: Only | None = None
     empty: tuple[EmptyJoin, ...] = ()
+    by_name: bool = False
 
     def missing(self, log: str) -> list[str]:
         """The required columns that were not found."""
@@ -86,11 +82,12 @@ def look_around(
     guesses: dict[str, Guess],
     arguments: Sequence[str],
     feedback: Sequence[str] = (),
+    others: Sequence[Kind] = (),
 ) -> Neighbourhood:
     """Find the logs near the exposures that have all required columns.
 
     A feedback log that the user names may lack columns. If the exposures hold other events too, those rows
-    are the feedback.
+    are the feedback. `others` are the other kinds of files that the user's paths matched.
 
     Raises:
         CannotProfile: the named feedback log cannot be looked at.
@@ -103,28 +100,40 @@ def look_around(
     if not first.is_local or len(arguments) != 1:
         return found
     used = {Path(one.path).resolve() for one in exposures.files}
-    for log in _NAMES:
+    for log in LOG_NAMES:
         if log == c.FEEDBACK and feedback:
             continue
-        for path in _near(Path(first.path).resolve().parent, log):
+        for settings in _candidates(Path(first.path).resolve().parent, log, others):
             if log in found.beside:
                 break
             try:
-                wider = _with(engine, joins, found, log, _log_at(path))
-            except (CannotProfile, OSError):
+                files = {Path(one.path).resolve() for one in list_files(settings)}
+                if files & used:
+                    continue
+                found = _with(engine, joins, found, log, settings)
+            except (CannotProfile, LogListingError, OSError, ImportError, ValueError):
                 continue
-            new = wider.beside[log].profile.files if log in wider.beside else ()
-            files = {Path(one.path).resolve() for one in new}
-            if not files & used:
-                found, used = wider, used | files
+            if log in found.beside:
+                used |= files
     return found
+
+
+def _candidates(folder: Path, log: str, others: Sequence[Kind]) -> Iterator[LogSettings]:
+    """What may be this log, by its name; first what is nearest to the exposures."""
+    for path in _near(folder, log):
+        try:
+            settings = _log_at(path)
+        except (CannotProfile, OSError):
+            continue
+        yield settings
+    yield from (LogSettings(path=tuple(one.patterns)) for one in others if one.log == log)
 
 
 def _near(folder: Path, log: str) -> Iterator[Path]:
     """Files and folders with a usual name of this log, in the folder of the exposures and in its parent."""
     while _PARTITION.fullmatch(folder.name) or (folder.name == "data" and table_format(folder.parent)):
         folder = folder.parent
-    names = _NAMES[log]
+    names = LOG_NAMES[log]
     around = [folder] if folder.parent in (Path(folder.anchor), Path.home()) else [folder, folder.parent]
     for place in around:
         try:
@@ -141,7 +150,9 @@ def _near(folder: Path, log: str) -> Iterator[Path]:
 
 
 def _log_at(path: Path) -> LogSettings:
-    if not path.is_dir() or table_format(path) is not None:
+    if path.is_file():
+        return LogSettings(path=f"{glob.escape(str(path.parent))}/{name_like(path.name)}")
+    if table_format(path) is not None:
         return named_log([str(path)])
     return LogSettings(path=in_folder(path, deep=False))
 
@@ -163,7 +174,7 @@ def _with(
     empty = empty_joins(joins, _KEYS[log], mine, theirs)
     unused = {one.role for one in empty} - set(c.REQUIRED[log])
     used = {role: guess for role, guess in theirs.guesses.items() if role not in unused}
-    neighbour = Neighbour(paths, seen, used, empty=empty)
+    neighbour = Neighbour(paths, seen, used, empty=empty, by_name=not named)
     why = None
     if not named and (missing := neighbour.missing(log)):
         why = f"it looks like {log}, but has no column for {', '.join(missing)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import duckdb
@@ -11,6 +10,7 @@ import duckdb
 from monitor.config.init.guess import Guess
 from monitor.config.init.profile import Profile, spread
 from monitor.config.init.traits import Traits, moment
+from monitor.config.pace import Pace, part_of
 from monitor.core import columns as c
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import canonical, to_text
@@ -20,41 +20,6 @@ from monitor.settings.logs import LogSettings
 
 SECONDS = 20.0  # the time for reading all files, and again for reading a few
 SOME_FILES = 8
-_WANTED_REQUESTS = 1000
-_WINDOWS = tuple(timedelta(minutes=one) for one in (5, 15, 60, 360, 720, 1440))
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Requests and the time that they span; `basis` says what was counted, `exact`: the whole log was.
-
-    `hours` are the rows of each hour of the day in UTC, if the whole log was counted.
-    """
-
-    requests: float
-    span: timedelta
-    basis: str
-    exact: bool = False
-    first: datetime | None = None
-    last: datetime | None = None
-    hours: tuple[int, ...] = ()
-
-    @property
-    def an_hour(self) -> float:
-        """Requests an hour; 0 if the log spans no time."""
-        return self.requests / (self.span / timedelta(hours=1)) if self.span else 0.0
-
-    @property
-    def window(self) -> timedelta:
-        """The shortest usual window that holds about a thousand requests; a day if none does.
-
-        >>> Pace(24_000, timedelta(hours=6), "all 3 files").window == timedelta(minutes=15)
-        True
-        """
-        if not self.an_hour:
-            return timedelta(hours=1)
-        fitting = (one for one in _WINDOWS if self.an_hour * (one / timedelta(hours=1)) >= _WANTED_REQUESTS)
-        return next(fitting, timedelta(days=1))
 
 
 def measure_pace(
@@ -75,15 +40,13 @@ def measure_pace(
         sample: what the sampled rows say, if even a few whole files take too long.
         seconds: how long each of the two readings may take.
     """
-    size = sum(file.size for file in found.files)
     for files in (found.files, spread(found.files, SOME_FILES)):
         try:
             with deadline(seconds, (engine := Engine(connection.cursor())).interrupt):
                 requests, first, last, hours = _count(engine, found, settings, guesses, files)
         except (DeadlineExceeded, duckdb.Error):
             continue
-        looked_at = sum(file.size for file in files)
-        part = looked_at / size if size else 1.0
+        part = part_of(files, found.files)
         several = "" if len(files) == 1 else "s"
         exact = len(files) == len(found.files)
         basis = (

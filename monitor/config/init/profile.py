@@ -26,7 +26,7 @@ from monitor.logs.index import readable
 from monitor.logs.lake.table import table_format
 from monitor.logs.listing import LogListingError, has_pattern, list_files, no_file
 from monitor.logs.mapping import describe, is_flat, readable_paths
-from monitor.logs.reading import Shape, open_filesystems, open_shape, sniff
+from monitor.logs.reading import Shape, open_filesystems, open_shape, sniff, union
 from monitor.settings.logs import LogSettings
 
 Only = tuple[str, tuple[str, ...]]  # a column, and its values in the rows that belong to a log
@@ -161,7 +161,7 @@ class Profile:
 
 def patterns(arguments: Sequence[str]) -> tuple[str, ...]:
     """The user's arguments as globs: a file by its own name, a folder by the files in it."""
-    return tuple(dict.fromkeys(map(_pattern, arguments)))
+    return tuple(dict.fromkeys(pattern for one in arguments for pattern in _patterns(one)))
 
 
 def named_log(arguments: Sequence[str], kind: str = "auto") -> LogSettings:
@@ -173,14 +173,14 @@ def named_log(arguments: Sequence[str], kind: str = "auto") -> LogSettings:
     return given if given.is_table else given.model_copy(update={"path": patterns(arguments)})
 
 
-def _pattern(argument: str) -> str:
+def _patterns(argument: str) -> tuple[str, ...]:
     if "://" in argument:
-        return argument
+        return (argument,)
     path = Path(argument)
     try:
         if path.is_dir():
             return in_folder(path)
-        return glob.escape(argument) if path.is_file() else argument
+        return (glob.escape(argument) if path.is_file() else argument,)
     except (OSError, ValueError) as exc:
         raise CannotProfile(f"{argument!r} is no path: {exc}") from None
 
@@ -191,16 +191,32 @@ _ENDINGS = (
 )  # fmt: skip
 
 
-def in_folder(folder: Path, *, deep: bool = True) -> str:
-    """The glob of the logs in a folder: at any depth, or without `deep` down to two levels below it.
+def in_folder(folder: Path, *, deep: bool = True) -> tuple[str, ...]:
+    """The globs of the files in a folder, one for each ending.
+
+    Args:
+        folder: the folder of a log, or of several.
+        deep: at any depth; otherwise the first ending that is found down to two levels below the folder.
 
     Raises:
         CannotProfile: it holds no file of a format that is read.
     """
     try:
-        return _glob_of(folder, deep=deep)
+        return (deep and _every_ending(folder)) or (_glob_of(folder, deep=deep),)
     except LogListingError as exc:
         raise CannotProfile(f"{folder} cannot be listed: {exc}") from None
+
+
+def _every_ending(folder: Path) -> tuple[str, ...]:
+    base = glob.escape(str(folder))
+    every = [file.path for file in list_files(LogSettings(path=f"{base}/**/*"))]
+    found = []
+    for ending in _ENDINGS:
+        depths = {path.count("/") for path in every if path.endswith(ending)}
+        if depths:
+            is_flat = depths == {str(folder.absolute()).rstrip("/").count("/") + 1}
+            found.append(f"{base}/{'*' if is_flat else '**/*'}{ending}")
+    return tuple(found)
 
 
 def _glob_of(folder: Path, *, deep: bool) -> str:
@@ -258,23 +274,21 @@ def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profil
         advice = "put a pattern in quotes, as 'log/*.parquet'" if by_shell else "check the path"
         raise CannotProfile(f"{no_file(settings)}; {advice}")
     settings = _with_format(settings, files)
-    shape, sound, notes = _shape(engine, settings, files)
+    shapes, sound, notes = _shapes(engine, settings, files)
     chosen = spread(sound, SAMPLE_FILES)
     limit = SAMPLE_ROWS // len(chosen)
+    shape = max(shapes.values(), key=list(shapes.values()).count)
     fields = list(readable_paths(shape.types))
+    parts, counts, read = [], [], chosen[0]
     try:
-        parts = [
-            engine.create(
-                f"{table}_{number}",
-                open_shape(engine, f"{table}_file", shape, [file.path], fields=fields).limit(limit),
-            )
-            for number, file in enumerate(chosen)
-        ]
-        rows = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
-        counts = [int(part.count().execute()) for part in parts]
-        columns = (*_create(engine, table, rows), *_unreadable(shape, fields))
+        for number, read in enumerate(chosen):
+            view, own = f"{table}_file", shapes.get(read.path, shape)
+            rows = open_shape(engine, view, own, [read.path], fields=fields).limit(limit)
+            parts.append(engine.create(f"{table}_{number}", rows))
+            counts.append(int(parts[-1].count().execute()))
+        columns = (*_create(engine, table, union(parts)), *_unreadable(shape, fields))
     except (duckdb.Error, OSError, ValueError) as exc:
-        raise CannotProfile(f"{chosen[0].path} cannot be read: {readable(exc)}") from None
+        raise CannotProfile(f"{read.path} cannot be read: {readable(exc)}") from None
     if sum(counts) == 0:
         raise CannotProfile(f"{chosen[0].path} holds no row; name a file with rows")
     complete = len(chosen) == len(files) and max(counts) < limit
@@ -356,11 +370,15 @@ def _with_format(settings: LogSettings, files: Sequence[LogFile]) -> LogSettings
     return settings.model_copy(update={"format": max(kinds, key=kinds.count)})
 
 
-def _shape(
+def _shapes(
     engine: Engine, settings: LogSettings, files: Sequence[LogFile]
-) -> tuple[Shape, list[LogFile], list[str]]:
-    """The shape of most of the sampled files, all files that may have it, and why others are left out."""
-    found: dict[Shape, list[LogFile]] = {}
+) -> tuple[dict[str, Shape], list[LogFile], list[str]]:
+    """The shapes of the sampled files, by path, all files that may be like them, and why others are left out.
+
+    Files are alike if their columns have the same names. Types may differ: the folder `hour=02` gives a text,
+    and `hour=12` a number.
+    """
+    found: dict[object, dict[str, Shape]] = {}
     notes = []
     looked_at = spread(files, SAMPLE_FILES)
     for file in looked_at:
@@ -372,16 +390,17 @@ def _shape(
         except Exception as exc:  # an engine's or a codec's, of any kind: the file is the user's
             why = readable(exc)
         if why is None:
-            found.setdefault(shape, []).append(file)
+            found.setdefault(frozenset(shape.names), {})[file.path] = shape
         else:
             notes.append(f"{file.path}: {why}")
     if not found:
         raise CannotProfile(f"no file could be read; {notes[0]}")
-    shape = max(found, key=lambda one: len(found[one]))
-    others = [file.path for one, several in found.items() if one != shape for file in several]
-    notes += [f"{path}: has other columns than {found[shape][0].path}" for path in others]
-    sound = [file for file in files if file in found[shape] or file not in looked_at]
-    return shape, sound, notes
+    alike = max(found.values(), key=len)
+    others = [path for several in found.values() if several is not alike for path in several]
+    notes += [f"{path}: has other columns than {next(iter(alike))}" for path in others]
+    known = {file.path for file in looked_at}
+    sound = [file for file in files if file.path in alike or file.path not in known]
+    return alike, sound, notes
 
 
 def _why_not(settings: LogSettings, file: LogFile) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from monitor.config.init.guess import Guess
 from monitor.config.init.neighbours import Neighbour
 from monitor.config.init.profile import Profile
@@ -52,13 +54,23 @@ def _lists(read: Traits | None) -> list[str]:
 def _scores(guesses: Mapping[str, Guess], read: Traits | None) -> list[str]:
     if c.SCORE not in guesses or read is None or read.lowest is None or read.highest is None:
         return ["# - pack: scores # no score was found"]
-    seen = f"scores seen: {read.lowest:g} to {read.highest:g}"
-    unknown = f"{seen}; give the range if there is one"
-    if read.lowest >= 0 and read.highest <= 1:
-        first = f"- {{pack: scores, parameters: {{min_score: 0, max_score: 1}}}}{comment(seen)}"
-    else:
-        off = "min_score: null, max_score: null, saturated_values: null"
-        first = f"- {{pack: scores, parameters: {{{off}}}}}{comment(unknown)}"
+    why = f"scores seen: {read.lowest:g} to {read.highest:g}"
+    settings = ["min_score: 0, max_score: 1"]
+    if read.lowest < 0 or read.highest > 1:
+        settings = ["min_score: null, max_score: null, saturated_values: null"]
+        why += "; give the range if there is one"
+    elif read.saturated > 1 - _MOSTLY:
+        settings.append("saturated_values: null")
+        why += f"; {read.saturated:.0%} of them are 0 or 1"
+    disable = ""
+    if read.equal is None or read.equal > 1 - _MOSTLY:
+        disable = ", disable: [scores_all_equal]"
+        why += (
+            "; no list has two scores"
+            if read.equal is None
+            else f"; all are equal in {read.equal:.0%} of the lists"
+        )
+    first = f"- {{pack: scores, parameters: {{{', '.join(settings)}}}{disable}}}{comment(why)}"
     lines = [first, "- pack: arithmetic # numbers so near to 0 that they lose digits; name denominators here"]
     if read.falling is None:
         return [*lines, "# - pack: order # needs lists of two items or more that have positions and scores"]
@@ -72,8 +84,11 @@ def _importance(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
     if c.PROPENSITY not in guesses:
         return []
     lowest = found.column(guesses[c.PROPENSITY].column).lowest
+    least = 0.001
+    if lowest is not None and 0 < lowest < least:
+        least = 10.0 ** math.floor(math.log10(lowest))
     return [
-        "- {pack: importance, parameters: {min_propensity: 0.001}}"
+        f"- {{pack: importance, parameters: {{min_propensity: {np.format_float_positional(least)}}}}}"
         + comment(f"the smallest propensity seen is {lowest:g}" if lowest is not None else "")
     ]
 

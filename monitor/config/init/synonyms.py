@@ -103,6 +103,17 @@ SHOWN: Final = frozenset(
 )  # fmt: skip
 NOT_ACTIONS: Final = SHOWN | {"viewport", "scroll", "scrolled"}
 
+# What people call the files and folders of the logs beside the exposures.
+LOG_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    c.FEEDBACK: (
+        "feedback", "clicks", "click", "actions", "interactions", "events", "conversions", "purchases",
+    ),
+    c.CATALOG: (
+        "catalog", "catalogue", "items", "item", "products", "product", "articles", "movies", "songs",
+    ),
+    c.USERS: ("users", "user", "customers", "members"),
+}  # fmt: skip
+
 
 def plain(name: str) -> str:
     """A name in lower case with its words set apart by `_`.

@@ -33,6 +33,8 @@ class Traits:
     falling: float | None
     lowest: float | None
     highest: float | None
+    equal: float | None  # of the lists of two scores or more, those whose scores are all the same
+    saturated: float  # of the scores, those that are exactly 0 or 1
 
     @property
     def span(self) -> timedelta:
@@ -48,7 +50,8 @@ def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[
     score = rows[c.SCORE] if c.SCORE in guesses else None
     if score is not None:
         finite = (score.isnan() | score.isinf()).ifelse(ibis.null("float64"), score)
-        sums |= {"lowest": finite.min(), "highest": finite.max()}
+        sums |= {"lowest": finite.min(), "highest": finite.max(), "scored": finite.count()}
+        sums["saturated"] = finite.isin([0.0, 1.0]).sum()
     if c.POSITION in rows.columns:
         sums["placed"] = rows[c.POSITION].count()
     whole = rows.aggregate(**sums).execute().iloc[0].to_dict()
@@ -57,8 +60,12 @@ def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[
     if has_position:
         place = rows[c.POSITION]
         per |= {"low": place.min(), "high": place.max(), "places": place.nunique(), "placed": place.count()}
+    if score is not None:
+        per |= {"scored": score.count(), "scores": score.nunique()}
     lists = rows.filter(request.notnull()).group_by(c.REQUEST_ID).aggregate(**per)
     found = lists.aggregate(
+        compared=(lists.scored > 1).sum() if score is not None else ibis.literal(0),
+        equal=((lists.scored > 1) & (lists.scores == 1)).sum() if score is not None else ibis.literal(0),
         requests=lists.count(),
         longest=lists.n.max(),
         doubled=(lists.different < lists.n).sum(),
@@ -76,6 +83,8 @@ def traits(engine: Engine, sample: str, settings: LogSettings, guesses: Mapping[
         falling=_falling(rows) if has_position and score is not None else None,
         lowest=_number(whole.get("lowest")),
         highest=_number(whole.get("highest")),
+        equal=_share(found["equal"], found["compared"]) if found["compared"] else None,
+        saturated=_share(whole.get("saturated", 0), whole.get("scored", 0)),
     )
 
 

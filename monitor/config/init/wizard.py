@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -28,8 +27,9 @@ from monitor.config.init.guess import (
     values_of,
 )
 from monitor.config.init.joins import EmptyJoin
-from monitor.config.init.neighbours import Neighbour, look_around
-from monitor.config.init.pace import Pace, measure_pace
+from monitor.config.init.kinds import Kind, kinds_of, log_named
+from monitor.config.init.neighbours import Neighbour, Neighbourhood, look_around
+from monitor.config.init.pace import measure_pace
 from monitor.config.init.profile import Only, Profile, named_log, profile
 from monitor.config.init.suggest import suggest_metrics, suggest_objectives, suggest_rules
 from monitor.config.init.suggest_actions import about, suggest_actions
@@ -38,6 +38,7 @@ from monitor.config.init.synonyms import ACTION_WORDS, likeness, plain
 from monitor.config.init.template import Draft, LogDraft, comment, flow, flow_paths, key, render, scalar
 from monitor.config.init.traits import READ, Traits, traits
 from monitor.config.init.zones import Clock, zones
+from monitor.config.pace import Pace
 from monitor.config.problems import show_duration
 from monitor.core import columns as c
 from monitor.core.text import NAME_LENGTH, quoted
@@ -61,6 +62,11 @@ _WITHOUT_OF_ACTION = {
     c.ITEM_ID: "on which item it was done: one id per row",
     c.EVENT: "what was done. Write the event to each row: click, add_to_cart, buy",
 }
+_DONE = (
+    "and every row counts as shown; if this is what users did, give the exposures as LOG, and this log with "
+    "--feedback"
+)
+_VIEWS = {"view", "viewed"}  # what was seen in a list, or opened from it
 _DULL_NAMES = ("exposures", "exposure", "impressions", "logs", "log", "data", "part", "tmp", "")
 
 
@@ -92,9 +98,10 @@ def write_config(
         connection.execute("SET memory_limit = '1GiB'")
         engine = Engine(connection)
         given = named_log(arguments, kind)
-        seen = profile(engine, given)
+        kinds = kinds_of(engine, given, arguments)
+        seen = profile(engine, given.model_copy(update={"path": tuple(kinds[0].patterns)}))
         guesses = guess_columns(c.EXPOSURES, seen, engine.backend.table(seen.table))
-        around = look_around(engine, seen, guesses, arguments, feedback)
+        around = look_around(engine, seen, guesses, arguments, feedback, kinds[1:])
         exposures, guesses, beside = around.exposures, around.guesses, around.beside
         missing = [role for role in c.REQUIRED[c.EXPOSURES] if role not in guesses]
         settings = _settings(exposures, guesses, around.only)
@@ -112,7 +119,7 @@ def write_config(
             draft.left_out.setdefault(left.log, (_from(left.path, folder), left.why, left.named))
         warnings = _warnings(exposures, guesses)
         if not around.only:
-            warnings += _mixed_events(engine, exposures, guesses)
+            warnings += _mixed_events(engine, exposures, guesses) or _named_for_actions(exposures, guesses)
         warnings += _set_zones(draft.logs, exposures, pace, acted, actions)
         _set_calendar(draft, pace)
         if pace is not None:
@@ -128,12 +135,34 @@ def write_config(
         if read is not None:
             names = {guess.column: role for role, guess in guesses.items()}
             draft.experiments = suggest_experiments(engine, exposures, guesses, names)
-    notes = [f"skipped {note}" for note in seen.notes]
+    notes = [*_choices(kinds, around, folder), *(f"not sampled: {note}" for note in seen.notes)]
     notes += [f"not used: {left}" for left in around.left_out if not left.named]
     notes += [f"warning: {warning}" for warning in warnings]
     unmet = _missing(exposures, missing, acted)
     unmet += [f"{left}; write the ids alike in both logs" for left in around.left_out if left.named]
     return Written(render(draft), tuple(unmet), tuple(notes))
+
+
+def _choices(kinds: Sequence[Kind], around: Neighbourhood, folder: Path) -> Iterator[str]:
+    """Which files were taken as which log, and why, if there was a choice."""
+    if len(kinds) > 1:
+        alike = (
+            f"its columns sound like {', '.join(kinds[0].roles)}" if kinds[0].roles else "nothing fits better"
+        )
+        yield f"exposures: took {_shown(kinds[0].patterns, folder)}, since {alike}"
+    used = {*kinds[0].patterns, *(one.path for one in around.left_out)}
+    for name, log in around.beside.items():
+        if log.by_name:
+            used |= set(log.paths)
+            why = "its name says so and its ids join the exposures"
+            yield f"{name}: took {_shown(log.paths, folder)}, since {why}"
+    others = [_shown(kind.patterns, folder) for kind in kinds if not used & set(kind.patterns)]
+    if others:
+        yield f"not used: {', '.join(others)}; if the choice is wrong, give the exposures alone as LOG"
+
+
+def _shown(paths: Sequence[str], folder: Path) -> str:
+    return ", ".join(_from(path, folder) for path in paths)
 
 
 def _hint_at_feedback(
@@ -185,7 +214,7 @@ def _slices(draft: Draft, found: Profile, guesses: Mapping[str, Guess], outcomes
 def _rate(pace: Pace) -> str:
     if not pace.an_hour:
         return "a guess: the log covers no time span yet; choose a window that holds about 1,000 requests"
-    expected = min(pace.an_hour * (pace.window / timedelta(hours=1)), pace.requests)
+    expected = pace.in_window(pace.window)
     seen = f"{'' if pace.exact else 'about '}{pace.requests:,.0f} requests in {about(pace.span)}"
     few = ": few, so rates will vary a lot" if expected < FEW_REQUESTS else ""
     return f"{seen} ({pace.basis}); a window holds about {expected:,.0f}{few}"
@@ -294,20 +323,34 @@ def _warnings(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
 
 
 def _mixed_events(engine: Engine, found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
-    """Columns that seem to mix exposures with actions, without a value that marks the exposures."""
+    """Columns that say what users did, without a value that marks the exposures."""
     taken = {one.column for one in guesses.values()}
     sentences = []
     for one in found.usable:
-        if one.name in taken or one.lists or not 2 <= one.distinct <= 50 or not likeness(one.name, c.EVENT):
+        if one.name in taken or one.lists or one.distinct > 50 or not likeness(one.name, c.EVENT):
             continue
         values = values_of(engine.backend.table(found.table), one.name)
         if ACTION_WORDS & set(plain(" ".join(values)).split("_")):
             some = ", ".join(quoted(value, NAME_LENGTH) for value in values[:5])
+            if len(values) == 1:
+                if not _VIEWS & set(plain(values[0]).split("_")):
+                    sentences.append(f"{one.name!r} is {some} in every row, {_DONE}")
+                continue
             sentences.append(
                 f"{one.name!r} has several events ({some}), and every row counts "
                 "as shown; if only some were, set `only` for the exposures, and name the rest as feedback"
             )
     return sentences
+
+
+def _named_for_actions(found: Profile, guesses: Mapping[str, Guess]) -> list[str]:
+    """A sentence if the files have the name of a feedback log, and nothing that only exposures have."""
+    item = guesses.get(c.ITEM_ID)
+    shows_lists = item is not None and found.column(item.column).lists
+    name = "/".join(found.files[-1].path.split("/")[-2:])
+    if shows_lists or c.POSITION in guesses or c.SCORE in guesses or log_named(name) != c.FEEDBACK:
+        return []
+    return [f"{name} has the name of a log of actions, {_DONE}"]
 
 
 def _missing(found: Profile, missing: Sequence[str], acted: Neighbour | None) -> list[str]:
@@ -367,7 +410,7 @@ def numbered_columns(found: Profile) -> list[str]:
 def _something_else(found: Profile, missing: Sequence[str]) -> str | None:
     """Which other kind of log this seems to be, if it is no log of exposures."""
     names = {plain(one.name) for one in found.columns}
-    if len(missing) > 1 and "label" in names and ("split" in names or c.SCORE in names):
+    if missing and "label" in names and ("split" in names or (len(missing) > 1 and c.SCORE in names)):
         return (
             "this looks like scored samples of a model, not like exposures; name it under logs.samples "
             "instead (see docs/models.md)"

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from monitor.config.look import ColumnSeen, LogSeen
+from monitor.config.pace import Pace, part_of
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core import columns as c
 from monitor.logs.lake.table import table_format
@@ -245,6 +246,8 @@ def _values(say: Reporter, seen: LogSeen, name: str, one: ColumnSeen) -> Iterato
             yield say.warning("values", f"{what}{example}", place)
         else:
             yield say.ok("values", f"{what}{example}")
+    if kind == "id" and one.dtype.startswith(("timestamp", "date")):
+        yield say.warning("values", f"{one.theirs!r} holds times, and {name} should be an id", place)
     empty = seen.rows - there
     if name not in c.REQUIRED[seen.name] or not empty:
         return
@@ -299,16 +302,23 @@ def _times(say: Reporter, seen: LogSeen, time: TimeSettings, now: datetime) -> I
 
 
 def _pace(say: Reporter, seen: LogSeen, time: TimeSettings) -> Iterator[ConfigFinding]:
-    """The usual number of rows in a window, by the file with the median pace."""
-    paces = sorted(
-        (one.rows / span, (one.requests or 0) / span)
-        for one in seen.measured
-        if one.first and one.last and (span := (one.last - one.first).total_seconds()) > 0
-    )
-    if not paces:
+    """The usual number of rows in a window, as `init` estimates it: by the sizes of the files looked at."""
+    read = [(one.file, one.rows) for one in seen.looked if one.rows is not None and one.rows.whole]
+    part = part_of((file for file, _ in read), seen.files)
+    found = [rows for _, rows in read]
+    if not found:  # all of them are large, and have the rows of a time in one place
+        found, part = seen.measured[:1], 1.0
+    first = min((one.first for one in found if one.first), default=None)
+    last = max((one.last for one in found if one.last), default=None)
+    if first is None or last is None or first == last:
         return
-    rows, requests = (pace * time.window.total_seconds() for pace in paces[len(paces) // 2])
-    in_requests = f" in {requests:,.0f} requests" if requests else ""
+
+    def in_window(count: int) -> float:
+        return Pace(count / part, last - first, "").in_window(time.window)
+
+    requests = sum(one.requests or 0 for one in found)
+    in_requests = f" in {in_window(requests):,.0f} requests" if requests else ""
+    rows = in_window(sum(one.rows for one in found))
     yield say.ok("windows", f"about {rows:,.0f} rows{in_requests} per window of {show_duration(time.window)}")
 
 

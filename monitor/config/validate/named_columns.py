@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from monitor.config.look import LogSeen
 from monitor.config.problems import nearest
-from monitor.config.validate.findings import ConfigFinding, Reporter
+from monitor.config.validate.findings import ConfigFinding, Level, Reporter
 from monitor.core import columns as c
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.list_files import FILES, ListFileError
@@ -110,9 +110,11 @@ def _of_survey(where: str, settings: RecommenderSettings) -> Iterator[Named]:
 def missing_columns_named(
     recommender: str, where: str, settings: RecommenderSettings, logs: Mapping[str, LogSeen]
 ) -> Iterator[ConfigFinding]:
-    """A problem for each named column that no looked-at file has."""
+    """A problem for each named column that no looked-at file has; a warning for each unreadable log."""
     say = Reporter(recommender, "", "")
     every = list(dict.fromkeys(named_columns(where, settings)))
+    unread = [one for one in every if one.log in logs and not logs[one.log].sound]
+    every = [one for one in every if one not in unread]
     lacking = [one for one in every if one.log not in logs or _lacks(logs[one.log], one.column)]
     for one in lacking:
         if one.log not in logs:
@@ -123,10 +125,23 @@ def missing_columns_named(
         needed = f"{one.metric} needs {one.column}: " if one.metric else ""
         yield say.problem("columns", needed + _no_column(one.column, logs[one.log]), one.place)
     if every and not lacking:
-        names = list(dict.fromkeys(f"{one.log}.{one.column}" for one in every))
-        shown = ", ".join(names[:_SHOWN])
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        yield say.ok("columns", f"the logs have every column that the config names: {shown}{more}")
+        yield say.ok("columns", f"the logs have every column that the config names: {_listed(every)}")
+    for log in dict.fromkeys(one.log for one in unread):
+        names = _listed(one for one in unread if one.log == log)
+        yield say.warning("columns", f"{_not_checked('columns', log)}: {names}", f"{where}.logs.{log}")
+
+
+def _listed(columns: Iterable[Named]) -> str:
+    return _shortened(list(dict.fromkeys(f"{one.log}.{one.column}" for one in columns)))
+
+
+def _shortened(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _not_checked(what: str, log: str) -> str:
+    return f"{what} not checked, since no file of logs.{log} can be used"
 
 
 def _lacks(seen: LogSeen, column: str) -> bool:
@@ -156,6 +171,7 @@ def rules_without_ground(
     given = settings.logs.named()
     inapplicable: dict[str, list[tuple[LoadedRule, str]]] = {}
     sound: Counter[str] = Counter()
+    unread: dict[str, list[str]] = {}
     problems = 0
     for rule in rules:
         place = _place(where, settings, rule)
@@ -176,21 +192,40 @@ def rules_without_ground(
             problems += 1
             yield say.problem("rules", f"rule {rule.name}: {_no_column(column, logs[log])}", place)
             continue
-        sound[rule.pack] += 1
         if (why := _list_file(rule)) is not None:
             problems += 1
             yield say.problem("rules", f"rule {rule.name}: {why}", place)
-    for pack, some in inapplicable.items():
+        if blind := [log for log in needed if log in logs and not logs[log].sound]:
+            unread.setdefault(blind[0], []).append(rule.name)
+        else:
+            sound[rule.pack] += 1
+    packs = list(_inapplicable(say, where, settings, inapplicable, sound))
+    problems += sum(one.level is Level.PROBLEM for one in packs)
+    yield from packs
+    for log, names in unread.items():
+        yield say.warning(
+            "rules", f"{_not_checked('rules', log)}: {_shortened(names)}", f"{where}.logs.{log}"
+        )
+    if sound and not problems and logs is not None:
+        yield say.ok("rules", f"{sound.total()} rule(s) have the columns and list files that they need")
+
+
+def _inapplicable(
+    say: Reporter,
+    where: str,
+    settings: RecommenderSettings,
+    rules: Mapping[str, Sequence[tuple[LoadedRule, str]]],
+    sound: Counter[str],
+) -> Iterator[ConfigFinding]:
+    """For each pack the rules whose column the exposures lack; a problem if the pack has no other rule."""
+    for pack, some in rules.items():
         names = ", ".join(f"{rule.name} ({column})" for rule, column in some)
         if sound[pack]:
             text = f"pack {pack}: these rules do not apply, since the exposures lack a column: {names}"
             yield say.ok("rules", text)
         else:
-            problems += 1
             text = f"pack {pack}: none of its rules can be judged: the exposures lack these columns: {names}"
             yield say.problem("rules", text, _place(where, settings, some[0][0]))
-    if rules and not problems and logs is not None:
-        yield say.ok("rules", f"{sound.total()} rule(s) have the columns and list files that they need")
 
 
 def _place(where: str, settings: RecommenderSettings, rule: LoadedRule) -> str:

@@ -67,7 +67,9 @@ def test_a_click_flag_is_ignored_if_there_is_a_feedback_log(tmp_path):
     _flagged(1, 0).to_csv(tmp_path / "exposures.csv", index=False)
     clicks(exposures()).to_csv(tmp_path / "feedback.csv", index=False)
     written = write_config([str(tmp_path / "exposures.csv")], tmp_path)
-    assert written.notes == ()
+    assert written.notes == (
+        "feedback: took feedback.csv, since its name says so and its ids join the exposures",
+    )
     assert "by: [clicked]" not in written.text
 
 

@@ -12,8 +12,8 @@ import yaml
 
 from monitor.config.init import calendar
 from monitor.config.init.calendar import guess_zone, machine_zone
-from monitor.config.init.pace import Pace
 from monitor.config.init.wizard import write_config
+from monitor.config.pace import Pace
 
 WINTER = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -150,6 +150,11 @@ def no_time_can_be_read(shop: Shop) -> None:
     shop.exposures["ts"] = "yesterday"
 
 
+def the_user_is_a_time(shop: Shop) -> None:
+    del shop.recommender["logs"]["feedback"], shop.recommender["logs"]["users"], shop.recommender["metrics"]
+    shop.log()["columns"] = {"user_id": "ts"}
+
+
 def some_times_cannot_be_read(shop: Shop) -> None:
     times = shop.exposures["ts"].astype(str).astype(object)
     times[::10] = "n/a"

@@ -135,6 +135,21 @@ def test_a_large_file_read_in_part_is_not_called_old(shop, command, monkeypatch)
     assert "the newest row of those looked at is 5 h old" in output
 
 
+@pytest.mark.parametrize("parts", [4, 12])
+def test_files_that_were_written_at_the_same_time_share_the_requests_of_a_window(parts, shop, command):
+    shop.write()
+    (shop.folder / "exposures").mkdir()
+    for number, rows in shop.exposures.groupby(shop.exposures.request_id.str[1:].astype(int) % parts):
+        rows.to_parquet(shop.folder / "exposures" / f"{number}.parquet", index=False)
+    shop.log()["path"] = "exposures/*.parquet"
+    shop.write()
+    _, output, _ = command("validate", "--config", "shop.yaml")
+    (found,) = re.findall(r"about (\d+) rows in (\d+) requests per window of 1h", output)
+    assert [float(one) for one in found] == pytest.approx([250, 50], rel=0.05)
+    _, written, _ = command("init", "exposures", "--output", "-")
+    assert f"# {faulty.REQUESTS} requests in " in written
+
+
 def test_a_time_shift_is_found_from_a_few_files(shop, command):
     """Files of one hour each: the newest exposures and the newest actions have no hour in common."""
     shop.feedback["ts"] = shop.feedback["ts"] - faulty.pd.Timedelta("8h")
