@@ -25,7 +25,8 @@ config for a log. `recsys-monitor validate --config FILE` reports every mistake 
 - Durations are `90s`, `5m`, `1h`, `7d`, `2w`, or sums such as `1h30m`.
 - Values may use the environment, `${NAME}` or `${NAME:-default}`, and secret files, `${file:path}`; keys may
   not. A variable that is not set is a mistake. The text that is filled in is always a plain value, never
-  YAML. Write `$${` for a plain `${`.
+  YAML. Write `$${` for a plain `${`. A path that begins with `~`, or has a part `$NAME`, is a mistake: write
+  `${HOME}` and `${NAME}`.
 - No message shows a secret of 8 characters or more: what is in `storage_options` (except endpoints and
   regions) and `secret_headers`, a secret or password in `catalog`, the password of `history.url`, a value
   from a secret file, or from a variable whose name contains `SECRET`, `TOKEN`, `PASSWORD`, `CREDENTIAL`,

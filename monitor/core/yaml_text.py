@@ -15,6 +15,69 @@ MAX_VALUES = 100_000
 MAX_DEPTH = 100
 _STANDARD = "tag:yaml.org,2002:"
 _KINDS = {_STANDARD + "int": "number", _STANDARD + "float": "number", _STANDARD + "timestamp": "date"}
+_INDENTED = (
+    "the indentation does not fit the lines above: the keys of one mapping begin in one column, and so do "
+    "the items of one list"
+)
+_OTHER_BRACKET = "this bracket does not close the { or [ that is open"
+_ADVICE = (
+    ("while scanning an alias", "", 'a text that begins with * or [ needs quotes, as in "*.csv"'),
+    ("while scanning an anchor", "", "a text that begins with & needs quotes"),
+    ("while scanning a block scalar", "", "a text that begins with | or > needs quotes"),
+    ("while scanning a quoted scalar", "", "a quote begins here and is never closed"),
+    (
+        "while scanning a double-quoted scalar",
+        "",
+        "a \\ in double quotes begins an escape; use single quotes",
+    ),
+    (
+        "while scanning a simple key",
+        "",
+        "this is no key with a value: a key needs a colon and a blank after it",
+    ),
+    ("while parsing a flow", "but got ']'", _OTHER_BRACKET),
+    ("while parsing a flow", "but got '}'", _OTHER_BRACKET),
+    (
+        "while parsing a flow",
+        "but got '<scalar>'",
+        "a comma is missing here, or the whole value needs quotes",
+    ),
+    (
+        "while parsing a flow",
+        "but got '{'",
+        'a text with { needs quotes within {...} and [...], as in "${X}"',
+    ),
+    (
+        "while parsing a flow",
+        "expected ',' or",
+        "the { or [ here is never closed, or a text in it needs quotes",
+    ),
+    ("while parsing a flow", "", "a { or [ holds what it cannot hold; put texts with : , [ ] { } in quotes"),
+    (
+        "",
+        "but found '<scalar>'",
+        "text follows a quote or a bracket that is closed; put the whole value in quotes",
+    ),
+    ("", "but found ']'", "this ] closes nothing"),
+    ("", "but found '}'", "this } closes nothing"),
+    ("", "expected <block end>", _INDENTED),
+    ("", "found undefined alias", "an alias without an anchor; a text that begins with * needs quotes"),
+    ("", "found character '\\t'", "a tab; write spaces instead of tabs"),
+    ("", "but found another document", "a second document begins here; remove the ---"),
+    (
+        "",
+        "mapping values are not allowed here",
+        "a colon where none is expected; check the indentation, write a blank after the colon in the line "
+        "above, or put the value in quotes",
+    ),
+)
+"""What PyYAML says: its context begins like the first text, its problem holds the second; and our advice."""
+_FROM_THE_BEGINNING = (
+    "while scanning an alias",
+    "while scanning an anchor",
+    "while scanning a quoted scalar",
+    "while scanning a simple key",
+)
 
 
 class YamlProblem(ValueError):
@@ -141,71 +204,6 @@ def _check_keys(node: yaml.MappingNode) -> None:
 
 def _error(message: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, message, node.start_mark)
-
-
-_INDENTED = (
-    "the indentation does not fit the lines above: the keys of one mapping begin in one column, and so do "
-    "the items of one list"
-)
-_OTHER_BRACKET = "this bracket does not close the { or [ that is open"
-_ADVICE = (
-    ("while scanning an alias", "", 'a text that begins with * or [ needs quotes, as in "*.csv"'),
-    ("while scanning an anchor", "", "a text that begins with & needs quotes"),
-    ("while scanning a block scalar", "", "a text that begins with | or > needs quotes"),
-    ("while scanning a quoted scalar", "", "a quote begins here and is never closed"),
-    (
-        "while scanning a double-quoted scalar",
-        "",
-        "a \\ in double quotes begins an escape; use single quotes",
-    ),
-    (
-        "while scanning a simple key",
-        "",
-        "this is no key with a value: a key needs a colon and a blank after it",
-    ),
-    ("while parsing a flow", "but got ']'", _OTHER_BRACKET),
-    ("while parsing a flow", "but got '}'", _OTHER_BRACKET),
-    (
-        "while parsing a flow",
-        "but got '<scalar>'",
-        "a comma is missing here, or the whole value needs quotes",
-    ),
-    (
-        "while parsing a flow",
-        "but got '{'",
-        'a text with { needs quotes within {...} and [...], as in "${X}"',
-    ),
-    (
-        "while parsing a flow",
-        "expected ',' or",
-        "the { or [ here is never closed, or a text in it needs quotes",
-    ),
-    ("while parsing a flow", "", "a { or [ holds what it cannot hold; put texts with : , [ ] { } in quotes"),
-    (
-        "",
-        "but found '<scalar>'",
-        "text follows a quote or a bracket that is closed; put the whole value in quotes",
-    ),
-    ("", "but found ']'", "this ] closes nothing"),
-    ("", "but found '}'", "this } closes nothing"),
-    ("", "expected <block end>", _INDENTED),
-    ("", "found undefined alias", "an alias without an anchor; a text that begins with * needs quotes"),
-    ("", "found character '\\t'", "a tab; write spaces instead of tabs"),
-    ("", "but found another document", "a second document begins here; remove the ---"),
-    (
-        "",
-        "mapping values are not allowed here",
-        "a colon where none is expected; check the indentation, write a blank after the colon in the line "
-        "above, or put the value in quotes",
-    ),
-)
-"""What PyYAML says: its context begins like the first text, its problem holds the second; and our advice."""
-_FROM_THE_BEGINNING = (
-    "while scanning an alias",
-    "while scanning an anchor",
-    "while scanning a quoted scalar",
-    "while scanning a simple key",
-)
 
 
 def _sentence(exc: yaml.MarkedYAMLError) -> str:

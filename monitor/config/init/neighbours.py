@@ -96,14 +96,13 @@ def look_around(
     joins = Joins(engine)
     if feedback:
         found = _with(engine, joins, found, c.FEEDBACK, named_log(feedback), named=True)
-    first = exposures.files[0]
-    if not first.is_local or len(arguments) != 1:
+    if not exposures.files[0].is_local or len(arguments) != 1:
         return found
     used = {Path(one.path).resolve() for one in exposures.files}
     for log in LOG_NAMES:
         if log == c.FEEDBACK and feedback:
             continue
-        for settings in _candidates(Path(first.path).resolve().parent, log, others):
+        for settings in _candidates(exposures, log, others):
             if log in found.beside:
                 break
             try:
@@ -118,15 +117,19 @@ def look_around(
     return found
 
 
-def _candidates(folder: Path, log: str, others: Sequence[Kind]) -> Iterator[LogSettings]:
-    """What may be this log, by its name; first what is nearest to the exposures."""
-    for path in _near(folder, log):
+def _candidates(exposures: Profile, log: str, others: Sequence[Kind]) -> Iterator[LogSettings]:
+    """What may be this log, by its name; of files of one kind, those in the folders of the exposures."""
+    places = {path.rpartition("/")[0] for path in exposures.settings.paths}
+    for kind in others:
+        if kind.log == log:
+            beside = [one for one in kind.patterns if one.rpartition("/")[0] in places]
+            yield LogSettings(path=tuple(beside or kind.patterns))
+    for path in _near(Path(exposures.files[0].path).resolve().parent, log):
         try:
             settings = _log_at(path)
         except (CannotProfile, OSError):
             continue
         yield settings
-    yield from (LogSettings(path=tuple(one.patterns)) for one in others if one.log == log)
 
 
 def _near(folder: Path, log: str) -> Iterator[Path]:

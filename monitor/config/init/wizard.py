@@ -150,13 +150,18 @@ def _choices(kinds: Sequence[Kind], around: Neighbourhood, folder: Path) -> Iter
             f"its columns sound like {', '.join(kinds[0].roles)}" if kinds[0].roles else "nothing fits better"
         )
         yield f"exposures: took {_shown(kinds[0].patterns, folder)}, since {alike}"
-    used = {*kinds[0].patterns, *(one.path for one in around.left_out)}
+    used = {file.path for file in kinds[0].files}
     for name, log in around.beside.items():
         if log.by_name:
-            used |= set(log.paths)
+            used |= {file.path for file in log.profile.files}
             why = "its name says so and its ids join the exposures"
             yield f"{name}: took {_shown(log.paths, folder)}, since {why}"
-    others = [_shown(kind.patterns, folder) for kind in kinds if not used & set(kind.patterns)]
+    left_out = {one.path for one in around.left_out}
+    others = [
+        _shown(kind.patterns, folder)
+        for kind in kinds
+        if used.isdisjoint(file.path for file in kind.files) and left_out.isdisjoint(kind.patterns)
+    ]
     if others:
         yield f"not used: {', '.join(others)}; if the choice is wrong, give the exposures alone as LOG"
 

@@ -112,6 +112,23 @@ def test_columns_tell_more_than_names(log):
     )
 
 
+def test_the_actions_of_all_folders_of_the_exposures_are_taken_and_no_others(log):
+    shops = {f"{shop}/{name}.csv": rows[n::2] for n, shop in enumerate(("men", "women"))
+             for name, rows in (("clicks", CLICKS), ("exposures", EXPOSURES))}  # fmt: skip
+    written = log(
+        **shops, **{"news/exposures.csv": EXPOSURES[::9].assign(device="tv"), "news/clicks.csv": CLICKS}
+    )
+    assert _paths(written) == {
+        "exposures": ["log/men/exposures.csv", "log/women/exposures.csv"],
+        "feedback": ["log/men/clicks.csv", "log/women/clicks.csv"],
+    }
+
+
+def test_scored_samples_are_named_as_such(log):
+    rows = EXPOSURES.drop(columns="user_id").assign(label=1, split="train")
+    assert log(**{"a.csv": rows}).missing[0].startswith("this looks like scored samples of a model")
+
+
 def test_older_files_below_the_folder_are_another_log(log):
     written = log(**{"1.csv": EXPOSURES[::2], "2.csv": EXPOSURES[1::2], "old/1.csv": EXPOSURES})
     assert _paths(written) == {"exposures": "log/*.csv"}
