@@ -15,8 +15,7 @@ from monitor.core.text import visible
 from monitor.health.specs import HEALTH_SCORE
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import Judged, title
-from monitor.report.numbers import number, window
-from monitor.report.rows import plural
+from monitor.report.numbers import number, plural, window
 
 MARKS = {
     Status.OK: ("✓", "green"),
