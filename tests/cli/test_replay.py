@@ -565,5 +565,5 @@ def test_a_span_or_a_log_without_requests_has_nothing_to_send(shop):
     (shop.folder / "log.parquet").unlink()
     done = shop.run()
     assert done.code == 3
-    assert "shop: exposures: no file matches " in done.err
+    assert "shop: exposures: there is no file " in done.err
     assert not list((shop.folder / "replays").glob("*"))  # what could not be planned leaves nothing behind
