@@ -106,7 +106,7 @@ def test_a_folder_as_path_and_an_unfinished_file_give_advice(command, tmp_path):
     code, said, _ = command("validate", "--config", "shop.yaml")
     assert code == 2
     folder = tmp_path / "logs"
-    assert f"{folder} is a folder, not a file; name the files in it, such as '{folder}/*.parquet'" in said
+    assert f"{folder} is a folder, not a file; name the files in it, such as '{folder}/*.csv'" in said
     (tmp_path / "logs" / "a.csv").write_text(text.rstrip("\n"), "utf-8")
     code, _, notes = command("init", "logs/a.csv", "--output", "other.yaml")
     assert code == 2
