@@ -141,7 +141,12 @@ def make_app(
             Route("/-/reload", supervisor.reload, methods=["POST"]),
         ],
         middleware=[Middleware(GZipMiddleware, minimum_size=1024, compresslevel=COMPRESSION)],
-        exception_handlers={404: pages.not_found, HTTPException: _http_error, StoreError: pages.history_down},
+        exception_handlers={
+            400: pages.refused,
+            404: pages.not_found,
+            HTTPException: _http_error,
+            StoreError: pages.history_down,
+        },
     )
     app.router.redirect_slashes = False
     return SecurityHeaders(BasicAuth(app, passwords, OPEN_PATHS))

@@ -200,6 +200,12 @@ class Pages:
         what = {"heading": "Nothing here", "path": visible(request.url.path, 200), "text": text}
         return self._render(request, "not_found.html", what, status=404, refreshes=False)
 
+    def refused(self, request: Request, error: Exception) -> Response:
+        """A page whose query is wrong: what is expected."""
+        what = {"heading": "Not understood", "path": visible(request.url.path, 200)}
+        what["text"] = getattr(error, "detail", "")
+        return self._render(request, "not_found.html", what, status=400, refreshes=False)
+
     def _show(
         self, request: Request, view_of: Callable[..., Any], template: str, missing: str, **more: Any
     ) -> Response:

@@ -204,6 +204,13 @@ def test_a_wrong_address_says_what_is_expected(
     assert said in unescape(page(api, address, status))
 
 
+def test_a_wrong_query_is_answered_with_a_page_that_leads_on_and_quotes_it_escaped(api: httpx.Client) -> None:
+    text = page(api, f"{SHOP}/metrics/failure?from={quote('<b>soon</b>')}", 400)
+    assert "<h1>Not understood</h1>" in text
+    assert "&#39;&lt;b&gt;soon&lt;/b&gt;&#39;; expected is a time" in text
+    assert "../../../" in links(text)
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Recorded]:
     with Store.open(tmp_path / "history.sqlite") as store, recorded(store) as made:
