@@ -270,7 +270,10 @@ def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profil
     if not files and settings.is_table:
         raise CannotProfile(no_file(settings))
     if not files:
-        raise CannotProfile(f"no file matches {shown}; put a pattern in quotes, as 'log/*.parquet'")
+        advice = "correct the path"
+        if any(one.startswith("~") for one in settings.paths):
+            advice = "a ~ in quotes is not expanded; write the whole path"
+        raise CannotProfile(f"no file matches {shown}; {advice}")
     settings = _with_format(settings, files)
     shapes, sound, notes = _shapes(engine, settings, files)
     chosen = spread(sound, SAMPLE_FILES)
