@@ -124,10 +124,10 @@ def no_file(settings: LogSettings) -> str:
         pattern = f"{folders[0].rstrip('/')}/*{_ending_in(folders[0])}"
         return f"{folders[0]} is a folder, not a file; name the files in it, such as {pattern!r}"
     shown = ", ".join(settings.paths)
-    return f"no file matches {shown}" if has_pattern(settings) else f"there is no file {shown}"
+    return f"no file matches {shown}" if _has_pattern(settings) else f"there is no file {shown}"
 
 
-def has_pattern(settings: LogSettings) -> bool:
+def _has_pattern(settings: LogSettings) -> bool:
     """Whether one of the paths is a glob."""
     return any(map(_WILDCARD.search, settings.paths))
 

@@ -145,3 +145,16 @@ def test_a_list_that_becomes_empty_is_refused_also_by_its_version(files, tmp_pat
     version = files.read(path, allow_empty=True).version
     with pytest.raises(ListFileError, match="is empty"):
         files.read(path, version=version)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_of_another_name_gives_the_parameters_that_name_it(files, tmp_path, ending):
+    path = tmp_path / f"blacklist.{ending}"
+    table = pa.table({"sku": ["a"], "reason": ["recalled"]})
+    if ending == "csv":
+        path.write_text("sku,reason\na,recalled\n")
+    else:
+        pq.write_table(table, path)
+    advice = "set the pack's parameter blacklist_column, or list_column in your own suite"
+    with pytest.raises(ListFileError, match=f"has no column 'item_id'.*; {advice}"):
+        files.read(path)

@@ -96,13 +96,13 @@ def look_around(
     joins = Joins(engine)
     if feedback:
         found = _with(engine, joins, found, c.FEEDBACK, named_log(feedback), named=True)
-    if not exposures.files[0].is_local or len(arguments) != 1:
+    if not exposures.files[0].is_local:
         return found
     used = {Path(one.path).resolve() for one in exposures.files}
     for log in LOG_NAMES:
         if log == c.FEEDBACK and feedback:
             continue
-        for settings in _candidates(exposures, log, others):
+        for settings in _candidates(exposures, log, others, near=len(arguments) == 1):
             if log in found.beside:
                 break
             try:
@@ -117,14 +117,17 @@ def look_around(
     return found
 
 
-def _candidates(exposures: Profile, log: str, others: Sequence[Kind]) -> Iterator[LogSettings]:
-    """What may be this log, by its name; of files of one kind, those in the folders of the exposures."""
+def _candidates(exposures: Profile, log: str, others: Sequence[Kind], *, near: bool) -> Iterator[LogSettings]:
+    """What may be this log, by its name; of files of one kind, those in the folders of the exposures.
+
+    Without `near`, only files that the user named.
+    """
     places = {path.rpartition("/")[0] for path in exposures.settings.paths}
     for kind in others:
         if kind.log == log:
             beside = [one for one in kind.patterns if one.rpartition("/")[0] in places]
             yield LogSettings(path=tuple(beside or kind.patterns))
-    for path in _near(Path(exposures.files[0].path).resolve().parent, log):
+    for path in _near(Path(exposures.files[0].path).resolve().parent, log) if near else ():
         try:
             settings = _log_at(path)
         except (CannotProfile, OSError):

@@ -24,7 +24,7 @@ from monitor.logs.canonical import split_list, to_text
 from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, first_line, unfinished
 from monitor.logs.index import readable
 from monitor.logs.lake.table import table_format
-from monitor.logs.listing import LogListingError, has_pattern, list_files, no_file
+from monitor.logs.listing import LogListingError, list_files, no_file
 from monitor.logs.mapping import describe, is_flat, readable_paths
 from monitor.logs.reading import Shape, open_filesystems, open_shape, sniff, union
 from monitor.settings.logs import LogSettings
@@ -270,8 +270,9 @@ def profile(engine: Engine, settings: LogSettings, table: str = TABLE) -> Profil
     if not files and settings.is_table:
         raise CannotProfile(no_file(settings))
     if not files:
-        by_shell = len(settings.paths) > 1 or has_pattern(settings)
-        advice = "put a pattern in quotes, as 'log/*.parquet'" if by_shell else "check the path"
+        advice = "correct the path"
+        if any(one.startswith("~") for one in settings.paths):
+            advice = "a ~ in quotes is not expanded; write the whole path"
         raise CannotProfile(f"{no_file(settings)}; {advice}")
     settings = _with_format(settings, files)
     shapes, sound, notes = _shapes(engine, settings, files)

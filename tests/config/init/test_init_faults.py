@@ -98,9 +98,7 @@ def test_an_unreadable_log_is_refused_with_advice(tmp_path, name):
 def test_a_missing_log_is_refused(tmp_path):
     with pytest.raises(CannotProfile, match="no file matches"):
         write_config([str(tmp_path / "*.csv")], tmp_path)
-    with pytest.raises(CannotProfile, match="put a pattern in quotes"):
-        write_config([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], tmp_path)
-    with pytest.raises(CannotProfile, match=r"there is no file .*/nope\.csv; check the path$"):
+    with pytest.raises(CannotProfile, match=r"there is no file .*/nope\.csv; correct the path$"):
         write_config([str(tmp_path / "nope.csv")], tmp_path)
     with pytest.raises(CannotProfile, match="holds no Parquet"):
         write_config([str(tmp_path)], tmp_path)

@@ -124,6 +124,25 @@ def test_the_actions_of_all_folders_of_the_exposures_are_taken_and_no_others(log
     }
 
 
+def test_several_files_may_be_several_logs(log, tmp_path):
+    tables = {"exposures": EXPOSURES, "clicks": CLICKS, "catalog": CATALOG, "users": USERS}
+    log(**{f"{name}.csv": rows for name, rows in tables.items()})
+    written = write_config([str(tmp_path / "log" / f"{name}.csv") for name in list(tables)[:3]], tmp_path)
+    assert _paths(written) == {
+        "exposures": "log/exposures.csv",
+        "feedback": "log/clicks.csv",
+        "catalog": "log/catalog.csv",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"), [("nowhere/*.csv", "correct the path"), ("~/*.csv", "a ~ in quotes is not expanded")]
+)
+def test_a_path_that_matches_nothing_gives_advice(path, advice, tmp_path):
+    with pytest.raises(CannotProfile, match=f"no file matches .*; {advice}"):
+        write_config([path], tmp_path)
+
+
 def test_scored_samples_are_named_as_such(log):
     rows = EXPOSURES.drop(columns="user_id").assign(label=1, split="train")
     assert log(**{"a.csv": rows}).missing[0].startswith("this looks like scored samples of a model")
