@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from monitor.simulate.endpoint import VARIANTS
@@ -214,19 +215,19 @@ def prepare(
 ) -> Path:
     """Write the catalog, the blacklist, the traffic of the `history` before `now`, and the config.
 
-    Deletes batches of an earlier demo in the folder. Returns the path of the config.
+    Traffic of an earlier demo in the folder stays, and goes on where it ended: its monitor has judged it, and
+    would miss the rows. Returns the path of the config.
     """
     base = Path(folder)
     for log in ("exposures", "feedback"):
         (base / log).mkdir(parents=True, exist_ok=True)
-        for old in (base / log).glob("*.parquet"):
-            old.unlink()
+    _remove_older(base, now - KEEP)
+    start = _end_of_earlier(base) or now - history
     simulator = Simulator(traffic or Traffic(), seed)
     _write(simulator.catalog(), base / "catalog.parquet")
     _write_text("\n".join(["item_id", *simulator.blacklist, ""]), base / "blacklist.csv")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, int(start.timestamp())])
     step = timedelta(seconds=30)
-    start = now - history
     while start < now:
         end = min(start + step, now)
         write_batch(base, start, end, rate=rate, rng=rng, simulator=simulator)
@@ -269,6 +270,15 @@ def live(
             leak = now + timedelta(seconds=leak_every * (0.5 + rng.random()))
         last = now
         _remove_older(Path(folder), now - KEEP)
+
+
+def _end_of_earlier(base: Path) -> datetime | None:
+    """Where the traffic of an earlier demo ends; None without one."""
+    for path in sorted((base / "exposures").glob("*.parquet"), reverse=True):
+        newest = pc.max(pq.read_table(path, columns=["ts"])["ts"]).as_py()
+        if newest is not None:
+            return newest.replace(tzinfo=UTC) + timedelta(microseconds=1)
+    return None
 
 
 def _remove_older(base: Path, than: datetime) -> None:

@@ -54,6 +54,19 @@ def test_prepare_writes_a_history_without_violations_that_ends_now(tmp_path: Pat
     assert config == tmp_path / "recsys-monitor.yaml"
 
 
+def test_the_traffic_of_an_earlier_demo_stays_and_goes_on(tmp_path: Path) -> None:
+    demo.prepare(tmp_path, NOW, traffic=SMALL)
+    before = exposures(tmp_path)
+    demo.prepare(tmp_path, NOW + timedelta(minutes=10), traffic=SMALL)
+    after = exposures(tmp_path)
+    new = after[~after.request_id.isin(before.request_id)]
+    assert len(after) == len(before) + len(new)  # nothing is lost, and no request id comes twice
+    assert timedelta(0) < new.ts.min() - before.ts.max() < timedelta(seconds=2)
+    assert new.ts.max() > pd.Timestamp("2026-03-01 12:10:05")
+    demo.prepare(tmp_path, NOW + timedelta(hours=2), traffic=SMALL)  # the earlier traffic is too old by now
+    assert exposures(tmp_path).ts.min() > pd.Timestamp("2026-03-01 13:56")
+
+
 def test_the_configs_name_existing_files_even_in_an_awkward_folder(tmp_path: Path) -> None:
     folder = tmp_path / "it's: a #folder {x} [1] ${HOME} $${y}"
     (demonstrated,) = load_config(demo.prepare(folder, NOW, traffic=SMALL)).recommenders
