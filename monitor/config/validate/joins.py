@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Final
 
 import ibis
@@ -34,11 +35,18 @@ _KEYS: Final = {
 
 
 class Keys:
-    """The keys of the looked-at files of each log, as tables; `cut` names the logs with further rows."""
+    """The keys of the looked-at files of each log, as tables.
+
+    `cut` names the logs with further rows, and `spans` hold the first and last time of each of their files.
+    """
 
     def __init__(self, engine: Engine, source: Source, logs: Mapping[str, LogSeen]) -> None:
         self.tables: dict[str, ir.Table] = {}
         self.cut: set[str] = set()
+        self.spans = {
+            name: [(one.first, one.last) for one in seen.measured if one.first and one.last]
+            for name, seen in logs.items()
+        }
         for name, seen in logs.items():
             sound = [one.entry() for one in seen.sound]
             if name in _KEYS and sound:
@@ -97,8 +105,8 @@ def _feedback(say: Reporter, settings: RecommenderSettings, keys: Keys) -> Itera
     cut = c.EXPOSURES in keys.cut
     inside = acted
     if cut:  # the exposures of other actions may be in another file
-        first, last = (ibis.literal(edges[name]).cast("timestamp(6)") for name in ("first", "last"))
-        inside = acted.filter(acted[c.TS] >= first, acted[c.TS] <= last)
+        spans = keys.spans[c.EXPOSURES]
+        inside = acted.filter(ibis.or_(*(acted[c.TS].between(_time(a), _time(b)) for a, b in spans)))
     every = int(acted.count().execute())
     found = joining_shift(shown, inside, reach)
     if cut and (found is None or found.actions < _FEW):  # it may also be that the times are hours off
@@ -134,6 +142,10 @@ def _feedback(say: Reporter, settings: RecommenderSettings, keys: Keys) -> Itera
             why += f"; {percent(known, n)} of the feedback's {things} are in the exposures"
     none = joined == 0 and not keys.cut
     yield (say.problem if none else say.warning)("join", text + why, place)
+
+
+def _time(moment: datetime) -> ir.Value:
+    return ibis.literal(moment.replace(tzinfo=None)).cast("timestamp(6)")
 
 
 def _met(some: ir.Table, others: ir.Table, column: str) -> tuple[int, int]:

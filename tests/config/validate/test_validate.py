@@ -150,6 +150,24 @@ def test_files_that_were_written_at_the_same_time_share_the_requests_of_a_window
     assert f"# {faulty.REQUESTS} requests in " in written
 
 
+def test_actions_whose_lists_are_in_other_files_are_no_sign_of_a_bad_join(shop, command):
+    shop.write()
+    (shop.folder / "hours").mkdir()
+    hours = (shop.exposures.ts - shop.exposures.ts.min()) // faulty.pd.Timedelta("20min")
+    for hour, rows in shop.exposures.groupby(hours):
+        rows.to_parquet(shop.folder / "hours" / f"{hour:02}.parquet", index=False)
+    shop.log()["path"] = "hours/*.parquet"
+    shop.write()
+    code, output, _ = command("validate", "--config", "shop.yaml")
+    assert "looked at 5 of 18 file(s)" in output
+    (line,) = [" ".join(one.split()) for one in output.splitlines() if " join " in one]
+    found = re.match(r"ok join at least (\S+) % of (\d+) sampled actions join an exposure", line)
+    assert found is not None, line
+    assert float(found[1]) > 90
+    assert int(found[2]) < 0.4 * CLICKS
+    assert code == 0
+
+
 def test_a_time_shift_is_found_from_a_few_files(shop, command):
     """Files of one hour each: the newest exposures and the newest actions have no hour in common."""
     shop.feedback["ts"] = shop.feedback["ts"] - faulty.pd.Timedelta("8h")
