@@ -150,7 +150,7 @@ def test_a_named_feedback_log_without_a_column_is_a_todo(shop, tmp_path):
     assert [one for one in written.missing if "what was done" in one and "(event)" in one]
     (tmp_path / "config.yaml").write_text(written.text)
     assert load_config(tmp_path / "config.yaml").recommenders[0].logs.feedback.columns["event"] == "TODO"
-    with pytest.raises(CannotProfile, match="no file matches"):
+    with pytest.raises(CannotProfile, match="there is no file"):
         write_config([str(log)], tmp_path, [str(tmp_path / "nothing.csv")])
 
 
