@@ -137,5 +137,5 @@ def test_a_notebook_shows_a_fragment_whose_style_reaches_nothing_else(
 
 
 def test_the_text_of_a_result_says_what_it_is(results: recsys_monitor.Results) -> None:
-    assert repr(results).startswith("<Results violated: 5 windows: ")
+    assert repr(results).startswith("<Results violated: 5 windows, 35 verdicts: ")
     assert results[0].recommender == "shop"
