@@ -28,11 +28,13 @@ def test_that_hides_the_start_of_a_program():
 """
 
 
-def run_pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def run_pytest(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     plugins = ("-p", "no:cacheprovider", "-p", "no:cloudcoil")  # the latter as in pyproject.toml
     command = [sys.executable, "-m", "pytest", "-q", *plugins, *arguments]
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    return subprocess.run(command, cwd=cwd, env=own, capture_output=True, text=True, check=False, timeout=180)
+    return subprocess.run(
+        command, cwd=cwd, env=own | environment, capture_output=True, text=True, check=False, timeout=180
+    )
 
 
 def test_none_is_chosen_of_what_needs_a_server_spark_or_a_browser() -> None:
@@ -43,6 +45,13 @@ def test_none_is_chosen_of_what_needs_a_server_spark_or_a_browser() -> None:
     found = run_pytest("--collect-only", "-m", "not slow", *needing)
     assert found.returncode == 5, found.stdout  # pytest's code for: no test was chosen
     assert "no tests collected" in found.stdout
+
+
+def test_without_spark_installed_its_files_are_collected_all_the_same(tmp_path: Path) -> None:
+    """`make test-fast` does not install it."""
+    (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError('No module named pyspark')")
+    found = run_pytest("--collect-only", "-m", "not slow", "tests/spark", PYTHONPATH=str(tmp_path))
+    assert found.returncode == 5, found.stdout
 
 
 def test_the_files_excluded_as_long_exist() -> None:

@@ -14,8 +14,6 @@ import pytest
 import yaml
 
 from monitor.core.results import Result, Status, Window
-from monitor.engines.duckdb import Engine
-from monitor.engines.spark import SparkEngine
 from monitor.rollups.measure import RollUp, Span
 from monitor.settings.engine import EngineSettings
 from tests.cli.conftest import run_monitor
@@ -82,8 +80,8 @@ def test_the_size_of_a_window_chooses_the_engine(shop: Shop) -> None:
         before = jobs(shop.runtime)
         found.append(shop.judge(hour(number)))
         used.append(jobs(shop.runtime) - before)
-        engines.append(type(shop.runtime.engine))
-    assert engines == [Engine, SparkEngine, Engine]
+        engines.append(type(shop.runtime.engine).__name__)
+    assert engines == ["Engine", "SparkEngine", "Engine"]
     assert used[0] == used[2] == 0
     assert used[1] > 10
     counted = [
@@ -110,7 +108,7 @@ def test_what_the_engines_read_in_their_own_way_stays_on_spark(
         shop.config["slices"] = {"by": slices}
     shop.write("logs/0.parquet", rows(0, 10))
     judged = shop.judge(hour(0))
-    assert type(shop.runtime.engine) is SparkEngine
+    assert type(shop.runtime.engine).__name__ == "SparkEngine"
     assert judged.is_without_error
 
 
