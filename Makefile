@@ -29,7 +29,7 @@ test: .venv/spark .venv/helm ## install the servers, Spark and Helm that the tes
 	sh deploy/install-test-services
 	$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
 
-test-fast: .venv/installed ## run the tests without a server, Spark or a browser; under two minutes on two cores
+test-fast: .venv/installed ## run the quick tests: no server, no Spark, no browser; about two minutes on two cores
 	$(BIN)/python -m pytest -q -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 pythons: .venv/installed ## install the lock and run the quick tests on every Python of this machine that may be used

@@ -39,33 +39,52 @@ SERVERS = {
 }
 # Fixtures that judge windows, half a second each, or read a past of weeks.
 WINDOWS = {"another_shop", "command", "init", "runtime", "three_weeks"}
+_FAST = "not slow"  # what `make test-fast` chooses
 # What takes long without any of these: folders and files of this folder.
 LONG = (
     "anomalies/test_anomalies_over_weeks.py", "anomalies/test_band_state.py",
-    "anomalies/test_clock_change.py", "anomalies/test_drift_check.py", "anomalies/test_lasting_anomalies.py",
-    "anomalies/test_look_back.py", "anomalies/test_moments.py", "anomalies/test_schedule.py",
+    "anomalies/test_clock_change.py", "anomalies/test_drift_check.py", "anomalies/test_follows_requests.py",
+    "anomalies/test_lasting_anomalies.py", "anomalies/test_look_back.py", "anomalies/test_moments.py",
+    "anomalies/test_nearly_whole.py", "anomalies/test_schedule.py", "anomalies/test_schedule_failures.py",
+    "anomalies/test_small_counts.py",
     "benchmarks",
-    "config/test_junk.py",
     "cli/test_span.py",
+    "config/init/test_init_faults.py", "config/init/test_init_folders.py",
+    "config/init/test_init_window.py", "config/test_junk.py",
     "examples",
-    "experiments/test_experiment_truth.py",
+    "experiments/test_arms_check.py", "experiments/test_experiment_truth.py",
+    "forecast",
+    "history/test_browse.py", "history/test_standing.py",
     "judging/test_unattributed.py",
     "logs/test_bad_input.py", "logs/test_limits.py", "logs/test_nested.py", "logs/test_odd_values.py",
+    "logs/test_pace.py", "logs/test_s3.py",
     "metrics",
     "models",
-    "platform/test_prometheus.py",
+    "off_policy",
+    "on_call/test_relay.py",
+    "platform/test_arms.py", "platform/test_prometheus.py", "platform/test_recorded_platform.py",
+    "platform/test_zero_sum_incident.py",
     "python",
+    "replay/test_sample.py", "replay/test_send.py",
     "report/distributions", "report/test_period.py",
     "rules/engines/test_duckdb.py", "rules/test_list_tables.py", "rules/test_packs.py",
-    "service/test_finished_log.py", "service/web/test_fleet.py",
-    "simulate/incidents/test_every_incident.py", "simulate/incidents/test_models_judged.py",
+    "service/test_finished_log.py", "service/web/api", "service/web/test_fleet.py",
+    "simulate/incidents/test_delivery.py", "simulate/incidents/test_every_incident.py",
+    "simulate/incidents/test_models.py", "simulate/incidents/test_models_judged.py",
+    "simulate/test_demo.py",
     "spark",
     "statistics/bands/test_drift.py", "statistics/bands/test_drift_of_rare_hits.py",
-    "statistics/bands/test_false_alarms.py",
-    "statistics/test_bounded_means.py", "statistics/test_experiments.py",
-    "service/web/api",
-    "window/test_slices_alone.py",
+    "statistics/bands/test_false_alarms.py", "statistics/bands/test_seasonal_filter.py",
+    "statistics/test_bounded_means.py", "statistics/test_coverage_of_intervals.py",
+    "statistics/test_experiments.py", "statistics/test_forecast_statistics.py",
+    "statistics/test_off_policy.py", "statistics/test_substitution.py",
+    "window/test_slices_alone.py", "window/test_together.py",
 )  # fmt: skip
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even read what takes long where it is not chosen."""
+    return True if config.option.markexpr == _FAST and is_long(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -124,7 +143,7 @@ def asks_for_much(item: pytest.Item) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     """Where only what is not slow runs, a test that starts a program fails: it is slow, and not marked."""
     config.addinivalue_line("markers", "slow: starts a program (server, browser, Spark), or takes long")
-    if config.option.markexpr == "not slow":
+    if config.option.markexpr == _FAST:
         sys.addaudithook(refuse_programs)
 
 
