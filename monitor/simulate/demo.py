@@ -275,7 +275,7 @@ def live(
 def _end_of_earlier(base: Path) -> datetime | None:
     """Where the traffic of an earlier demo ends; None without one."""
     for path in sorted((base / "exposures").glob("*.parquet"), reverse=True):
-        newest = pc.max(pq.read_table(path, columns=["ts"])["ts"]).as_py()
+        newest: datetime | None = pc.max(pq.read_table(path, columns=["ts"])["ts"]).as_py()
         if newest is not None:
             return newest.replace(tzinfo=UTC) + timedelta(microseconds=1)
     return None
