@@ -129,8 +129,8 @@ def check(
 
     Without --from, it judges every window from the first to the last row of the log. It skips a gap of more
     than 1,000 empty windows, such as the years after a stray row of 1970: standard error reports the gap, and
-    the exit code is 3. So it is if a recommender has no rule, objective or other bound: nothing is judged
-    then. It writes nothing to the history, and does not affect a running daemon.
+    the exit code is 3. It is also 3 if a recommender has no rule, objective or other bound: then nothing is
+    judged. It writes nothing to the history, and does not affect a running daemon.
     """
     first, last = span(start, end)
     claim_output()

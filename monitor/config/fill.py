@@ -23,6 +23,7 @@ _REFERENCE = re.compile(
 )
 _HOME = re.compile(r"~[\w.-]*/")
 _BARE = re.compile(r"(?:^|/)\$([A-Z_][A-Z0-9_]*)(?=/|$)")
+_PATHS = frozenset({"path", "state", "folder", "web_config", "suite", "blacklist"})  # the keys of paths
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,15})?")
 _MAX_FILE_BYTES = 64 << 10
 _UNTYPED = "parameters"
@@ -100,7 +101,9 @@ class Filler:
         return False
 
     def _check_unexpanded(self, value: str, place: KeyPath) -> None:
-        """Report what a shell would expand: the monitor would look for a folder with that very name."""
+        """Report what a shell would expand in a path: the monitor would look for that very name."""
+        if next((key for key in reversed(place) if isinstance(key, str)), "") not in _PATHS:
+            return
         if _HOME.match(value):
             self._wrong(place, "`~` is not expanded; write ${HOME}, or the whole path")
         if (bare := _BARE.search(value)) is not None:

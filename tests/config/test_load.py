@@ -194,3 +194,13 @@ def test_a_short_salt_is_refused_with_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"history\.salt: write at least 16 characters.*openssl") as caught:
         load_config(path)
     assert "pepper7" not in str(caught.value)
+
+
+def test_a_text_that_is_no_path_may_look_like_one_for_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "state: ./state\n"
+        "recommenders: [{name: a, logs: {exposures: {path: x.csv, only: {plan: $PRO, tag: ~a/b}}}}]\n"
+    )
+    (one,) = load_config(tmp_path / "a.yaml").recommenders
+    assert one.logs.exposures is not None
+    assert one.logs.exposures.only == {"plan": "$PRO", "tag": "~a/b"}
