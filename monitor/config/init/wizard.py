@@ -28,8 +28,8 @@ from monitor.config.init.guess import (
 )
 from monitor.config.init.joins import EmptyJoin
 from monitor.config.init.kinds import Kind, kinds_of, log_named
+from monitor.config.init.measured_pace import measure_pace
 from monitor.config.init.neighbours import Neighbour, Neighbourhood, look_around
-from monitor.config.init.pace import measure_pace
 from monitor.config.init.profile import Only, Profile, named_log, profile
 from monitor.config.init.suggest import suggest_metrics, suggest_objectives, suggest_rules
 from monitor.config.init.suggest_actions import about, suggest_actions

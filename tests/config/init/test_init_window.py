@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from monitor.config.init import pace as pace_module
+from monitor.config.init import measured_pace
 from monitor.config.init.guess import guess_columns
-from monitor.config.init.pace import measure_pace
+from monitor.config.init.measured_pace import measure_pace
 from monitor.config.init.profile import profile
 from monitor.config.init.traits import traits
 from monitor.config.init.wizard import write_config
@@ -68,7 +68,7 @@ def test_the_pace_of_a_slow_log_is_estimated_from_some_files(tmp_path, monkeypat
     rows = _requests(80_000)
     for number, part in enumerate(np.array_split(rows.sort_values("ts").index, 40)):
         rows.loc[part].to_parquet(tmp_path / f"part-{number:02d}.parquet")
-    counted = pace_module._count
+    counted = measured_pace._count
     asked = []
 
     def slow_for_all(*arguments):
@@ -77,7 +77,7 @@ def test_the_pace_of_a_slow_log_is_estimated_from_some_files(tmp_path, monkeypat
             raise duckdb.InterruptException("as the deadline does")
         return counted(*arguments)
 
-    monkeypatch.setattr(pace_module, "_count", slow_for_all)
+    monkeypatch.setattr(measured_pace, "_count", slow_for_all)
     pace = _measured(tmp_path, 20)
     assert asked == [40, 8]
     assert pace.basis == "estimated by size from 8 of 40 files"
