@@ -25,6 +25,7 @@ from monitor.logs.windows import Due
 from monitor.metrics.catalogue import FEEDBACK_FAMILIES
 from monitor.metrics.measure import not_measured
 from monitor.rules import check as rules
+from monitor.rules.tables import make_tables
 from monitor.window.tables import prepare
 
 _REPEAT = 2  # other load on the machine comes and goes; the better of two counts
@@ -80,7 +81,7 @@ def each_rule(judge: OneOff, due: Due) -> dict[str, float]:
     """Seconds of each rule judged alone on the finished tables; together they share their scans."""
     evaluator, runtime = judge.evaluator, judge.runtime
     tables = prepare(runtime.engine, evaluator.source, due.window, evaluator.settings, evaluator.kept)
-    made = rules.make_tables(runtime.engine, evaluator.rules, tables)
+    made = make_tables(runtime.engine, evaluator.rules, tables)
     seconds = {}
     for rule in evaluator.rules:
         clock = Clock()

@@ -111,7 +111,7 @@ class World:
     def check(self, *sources: RuleSettings, **options):
         """Results by the name of their rule."""
         tables = self.tables()
-        results = check_rules(self.rule_engine, self.engine, self.rules(*sources), tables, **options)
+        results = check_rules(self.rule_engine, self.engine, self.rules(*sources), lambda: tables, **options)
         self.engine.drop(*tables.made)
         return {result.labels["rule"]: result for result in results}
 

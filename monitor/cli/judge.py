@@ -20,7 +20,7 @@ from monitor.config.problems import ConfigError
 from monitor.core.columns import INDISPENSABLE, SAMPLES
 from monitor.core.json_value import iso
 from monitor.core.results import ResultKind, Status, Window
-from monitor.core.text import quoted
+from monitor.core.text import plural, quoted
 from monitor.history.errors import StoreError
 from monitor.history.record import CheckRun
 from monitor.history.store import Store
@@ -112,8 +112,8 @@ def evaluate_span(
             skips = len(waiting) < len(windows)  # else the rows so far are all that there is to show
             if waiting and skips:
                 tell(
-                    f"{name}: {len(waiting):,} window(s), from {iso(waiting[0].start)} on, still wait for "
-                    "rows, and what needs these rows is not judged; "
+                    f"{name}: rows are still to come in {plural(len(waiting), 'window')}, from "
+                    f"{iso(waiting[0].start)} on, and what needs them is not judged; "
                     f"--to {iso(waiting[-1].end)} judges it on the rows so far, as late"
                 )
             judged = judge_span(
@@ -192,11 +192,12 @@ def backfill(path: Path, first: datetime | None, last: datetime | None, only: st
                 if done:
                     _roll_up(judging, store, Window(min(done).start, max(done).end), now)
             code = code if done else NOT_JUDGED
-            say(f"{name}: judged {len(done)} window(s), {len(changed)} of them new or changed")
+            say(f"{name}: judged {plural(len(done), 'window')}, {len(changed)} of them new or changed")
             for line in summary.lines():
                 say(f"  {line}")
             if waiting := len(windows) - len(done):
-                note(f"{name}: {waiting} window(s) still wait for rows; the daemon will judge them")
+                left = plural(waiting, "window")
+                note(f"{name}: rows are still to come in {left}; the daemon will judge them")
     return code
 
 
@@ -216,8 +217,8 @@ def _expected(judging: OneOff, windows: list[Window], watched_since: datetime | 
     ]
     if held and (outside := len(windows) - len(expected)):
         note(
-            f"{judging.evaluator.settings.name}: {outside:,} window(s) of this span are outside the log, and "
-            f"nothing is stored for them; {held_span(held)}"
+            f"{judging.evaluator.settings.name}: the log does not reach {plural(outside, 'window')} of this "
+            f"span, so nothing is stored there; {held_span(held)}"
         )
     return expected
 
@@ -241,7 +242,7 @@ def _roll_up(judging: OneOff, store: Store, span: Window, now: datetime) -> None
             with progress(len(days), f"{name}: adding up days") as step:
                 while rollups.roll_up(judging.runtime, days, now, recorded=lambda: step(name)):
                     end_if_asked()
-            say(f"{name}: added up {len(store.evaluated(name, check.name)) - before} new day(s)")
+            say(f"{name}: added up {plural(len(store.evaluated(name, check.name)) - before, 'new day')}")
 
 
 def _windows(
@@ -261,7 +262,7 @@ def _windows(
         tell(f"{name}: the log has no window in this span; {held_span(log.windows())}")
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
-        others = f" (and {len(gaps) - 1} more such gap(s))" if len(gaps) > 1 else ""
+        others = f" (and {plural(len(gaps) - 1, 'more such gap')})" if len(gaps) > 1 else ""
         tell(
             f"{name}: no row from {iso(longest.start)} to {iso(longest.end)}{others}: no data, and not "
             "judged window by window; --from skips the windows before it"

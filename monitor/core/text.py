@@ -43,6 +43,15 @@ def fit(text: str, limit: int, mark: str = "...") -> str:
     return text if len(text) <= limit else text[: limit - len(mark)] + mark
 
 
+def plural(n: float, noun: str) -> str:
+    """A whole number with its noun.
+
+    >>> plural(1, "rule"), plural(1200, "rule")
+    ('1 rule', '1,200 rules')
+    """
+    return f"{n:,.0f} {noun}{'' if n == 1 else 's'}"
+
+
 def quoted(text: Any, limit: int = SETTING_LENGTH, mark: str = "") -> str:
     """A text within a sentence: cut, in quotes, and what cannot be seen is escaped.
 

@@ -145,6 +145,20 @@ class Engine:
         """Give an expression a name without computing it."""
         return self._view(name, self.select(expression), expression.op())
 
+    def view_of_group(self, name: str, table: str, column: str, value: int) -> None:
+        """Make a view of the rows of a stored table with this number in a column, without the column.
+
+        >>> engine = Engine(duckdb.connect())
+        >>> _ = engine.create("numbers", ibis.memtable({"n": [1, 2], "group": [0, 1]}))
+        >>> engine.view_of_group("second", "numbers", "group", 1)
+        >>> engine.cursor.table("second").fetchall()
+        [(2,)]
+        """
+        place = _quoted(column)
+        rows = f"SELECT * EXCLUDE ({place}) FROM {_quoted(table)} WHERE {place} = {value:d}"  # noqa: S608
+        self._make(name, f"CREATE VIEW {_quoted(name)} AS {rows}")
+        self._views.add(name)
+
     def view_of_span(self, name: str, expression: ir.Table, column: str, span: Window) -> ir.Table:
         """A view of the rows whose time (without a zone) is in a span; only the edges vary by span."""
         return self._view(name, self._of_span(expression, column, span), expression.op())

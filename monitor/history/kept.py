@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import duckdb
 import pyarrow as pa
@@ -116,6 +116,8 @@ class KeptPairs(KeptWindows):
     """The kept user-item pairs of one recommender, in `kept/NAME` of the state folder."""
 
     what = "the user-item pairs"
+    is_frozen: ClassVar[bool] = False
+    """Whether nothing is ever written."""
 
     def __init__(self, state: Path, recommender: str) -> None:
         if not re.fullmatch(NAME_PATTERN, recommender):
@@ -146,6 +148,8 @@ class FrozenPairs(KeptPairs):
 
     For processes that judge windows side by side: none may replace a file that another one reads.
     """
+
+    is_frozen = True
 
     def keep(self, window: Window, pairs: duckdb.DuckDBPyRelation) -> Path:  # noqa: ARG002
         return self.path(window)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -30,11 +30,13 @@ from monitor.logs.source import Source
 from monitor.logs.windows import Due, Part, Parts
 from monitor.metrics.catalogue import EXPOSURE_FAMILIES, FEEDBACK_FAMILIES
 from monitor.metrics.family import Family
+from monitor.metrics.history import WINDOW
 from monitor.metrics.measure import measure_all
 from monitor.metrics.plans import Plans
 from monitor.models.check import ModelsCheck
 from monitor.rollups.addends import families_of
 from monitor.rollups.check import RollupCheck
+from monitor.rules.check import RuleCheck
 from monitor.rules.rule import LoadedRule
 from monitor.settings.recommender import RecommenderSettings, is_user_group
 from monitor.window.check import Check, Recommender, WindowJob
@@ -46,6 +48,7 @@ log = logging.getLogger(__name__)
 
 _FAMILIES: Final[dict[Part, Sequence[Family]]] = {EXPOSURES: EXPOSURE_FAMILIES, FEEDBACK: FEEDBACK_FAMILIES}
 """What is measured of a part of a window."""
+_PAIRS: Final = "together_pairs"
 
 
 @dataclass(slots=True)
@@ -104,6 +107,7 @@ class Evaluator:
         self.models = next(one for one in self.checks if isinstance(one, ModelsCheck))
         self.rollups = next((one.kept for one in self.checks if isinstance(one, RollupCheck)), None)
         self._logs = next(one for one in self.checks if isinstance(one, LogCheck))
+        self._rule_check = next(one for one in self.checks if isinstance(one, RuleCheck))
         self._tables: WindowTables | None = None
         self._in_a_row = in_a_row
         self._anywhere = _is_the_same_anywhere(settings, self.rules)
@@ -151,7 +155,7 @@ class Evaluator:
                 if check.part == due.part:
                     alive()
                     evaluation.runs.append(self._run(runtime, check, due, evaluation.costs, measured))
-            self._remember(runtime, due)
+            self._remember(runtime, due, keeps_pairs=measured is not None and measured.keeps_pairs)
         finally:
             self._release(runtime)
         evaluation.runs = with_violations(evaluation.runs, before, lost=due.lost)
@@ -204,10 +208,13 @@ class Evaluator:
         made: list[str] = []
         try:
             with deadline(self.settings.deadline.total_seconds(), runtime.interrupt):
-                return measure_together(
+                found = measure_together(
                     runtime.engine, self.source, self.kept, windows, self.settings, _FAMILIES[part], around,
                     self._plans_together[part], made, in_a_row=self._in_a_row,
                 )  # fmt: skip
+                if found and part == EXPOSURES:
+                    return self._with_rules_and_pairs(runtime, windows, found, made)
+                return found
         except DeadlineExceeded:
             runtime.renew()
         except duckdb.InterruptException:
@@ -219,6 +226,35 @@ class Evaluator:
             runtime.engine.drop(*made)
             self.source.release(runtime.engine)
         return {}
+
+    def _with_rules_and_pairs(
+        self, runtime: Runtime, windows: Sequence[Window], found: Mapping[Window, Together], made: list[str]
+    ) -> dict[Window, Together]:
+        """The windows with the results of their rules; and their pairs are kept."""
+        shared = next(iter(found.values())).shared
+        known = self.source.known(EXPOSURES)
+        tables = WindowTables(shared, lambda: None, catalog=shared.catalog, known=known, made=made)
+        seconds: dict[str, float] = {}
+        rules: list[dict[str, Result]] = [{} for _ in windows]
+        try:
+            rules = self._rule_check.together(
+                runtime.rules, runtime.engine, tables, len(windows), seconds,
+                arrivals=not self.source.has_future(windows),
+            )  # fmt: skip
+        except duckdb.InterruptException:
+            raise
+        except Exception as error:
+            log.debug("%s: rules are judged window by window: %s", self.settings.name, readable(error))
+        if not self.kept.is_frozen:
+            pairs = shared.user_items(WINDOW).get_name()
+            made.append(_PAIRS)
+            for window, one in found.items():
+                runtime.engine.view_of_group(_PAIRS, pairs, WINDOW, one.number)
+                self.kept.keep(window, runtime.engine.cursor.table(_PAIRS))
+        return {
+            window: replace(one, rules=rules[one.number], rule_seconds=seconds, keeps_pairs=True)
+            for window, one in found.items()
+        }
 
     def _run(
         self,
@@ -277,14 +313,17 @@ class Evaluator:
             )  # fmt: skip
         return self._tables
 
-    def _remember(self, runtime: Runtime, due: Due) -> None:
-        """Keep who was shown what, for later windows, and what adds up to days."""
+    def _remember(self, runtime: Runtime, due: Due, *, keeps_pairs: bool = False) -> None:
+        """Keep who was shown what, for later windows, and what adds up to days.
+
+        `keeps_pairs`: the first was done when several windows were measured together.
+        """
         if self.rollups is not None and due.part in self.rollups.sums:
             if self._tables is None:
                 self.rollups.forget(due.part, due.window)
             else:
                 self.rollups.keep(runtime.engine, due.part, due.window, self._tables.shared)
-        if due.part != EXPOSURES:
+        if due.part != EXPOSURES or keeps_pairs or self.kept.is_frozen:
             return
         if due.rows and self._tables is not None:
             shown = runtime.engine.relation(self._tables.shared.user_items())

@@ -33,12 +33,19 @@ _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault; Python's calendar 
 _LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
 _JSON = "__json_"
 _BUCKET = "__bucket"
-_ENCODINGS = {
+_NOT_WHOLE = (
+    "is no whole Parquet file: still being written, cut short, or of another format; if it stays so, "
+    "write it again"
+)
+_CAUSES = {
     "This file is not utf-8 encoded": NOT_UTF8,
     "invalid UTF-8 encoding in string": NOT_UTF8,
     "UTF-16 encoding is not supported": UTF16,
+    "No magic bytes found at end of file": _NOT_WHOLE,
+    "too small to be a Parquet file": _NOT_WHOLE,
+    "Footer length error in file": _NOT_WHOLE,
 }
-"""What the engine says of a wrong encoding, and what we say."""
+"""What the engine says of a file that it cannot read, and what we say."""
 DUPLICATE = "duplicate: holds the same rows as "
 
 
@@ -158,13 +165,13 @@ def index_file(
 def readable(exc: BaseException) -> str:
     """An engine's message on one line, without the query and the advice that follow it.
 
-    Where the engine's message names a wrong encoding, a sentence on what to do comes before its first line.
+    Where the cause is known, a sentence on it and on what to do comes before the first line.
 
     >>> readable(ValueError("cannot  read\\n\\nPossible fixes: many"))
     'cannot read'
     """
     text = redact(str(exc))
-    for pattern, cause in _ENCODINGS.items():
+    for pattern, cause in _CAUSES.items():
         if pattern in text:
             return cut(f"{cause}: {text.splitlines()[0]}", REASON_LENGTH)
     text = text.split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from monitor.core.text import plural
 from monitor.logs.index import Bucket, FileEntry, seconds
 
 GONE: Final = "the file is gone"
@@ -204,5 +205,6 @@ def described(losses: Iterable[tuple[Loss, int]]) -> str:
         named[loss.path] = loss
         counts[loss.path] += missing
     largest = [named[path] for path, _ in counts.most_common(3)]
-    more = f"; and {len(counts) - len(largest)} more file(s)" if len(counts) > len(largest) else ""
-    return f"{counts.total():,} indexed row(s) cannot be read any more: {'; '.join(map(str, largest))}{more}"
+    more = f"; and {plural(len(counts) - len(largest), 'more file')}" if len(counts) > len(largest) else ""
+    lost = plural(counts.total(), "indexed row")
+    return f"{lost} cannot be read any more: {'; '.join(map(str, largest))}{more}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -209,9 +209,7 @@ class Source:
 
     def load_future(self, engine: Engine, window: Window, *, table: str) -> ir.Table | None:
         """Rows whose time is later than their file was written, for the window that counts them."""
-        length = self.time.window
-        ahead = [one for one in self.exposures.read_entries if one.future]
-        entries = [one for one in ahead if one.newest_window(length) == window]
+        entries = self._ahead([window])
         if not entries:
             return None
         parts = []
@@ -220,6 +218,14 @@ class Source:
             written = _moment(one.file.modified)
             parts.append(rows.filter(rows[c.TS] > self._limit(one)).mutate(written_at=written))
         return engine.create(table, union(parts))
+
+    def has_future(self, windows: Collection[Window]) -> bool:
+        """Whether `load_future` gives rows for one of these windows."""
+        return bool(self._ahead(windows))
+
+    def _ahead(self, windows: Collection[Window]) -> list[FileEntry]:
+        ahead = (one for one in self.exposures.read_entries if one.future)
+        return [one for one in ahead if one.newest_window(self.time.window) in windows]
 
     def release(self, engine: Engine) -> None:
         """Drop the views over files."""

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.core.digest import digest
 from monitor.core.results import Window
+from monitor.core.text import plural
 from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.settings.logs import TimeSettings
@@ -205,7 +206,7 @@ def completeness(
         return waited, growing
     if unread := log.unread(window):
         names = ", ".join(one.file.path for one in unread[:3]) + (", ..." if len(unread) > 3 else "")
-        return True, f"{len(unread)} file(s) that may hold its rows could not be read: {names}"
+        return True, f"{plural(len(unread), 'file')} that may hold its rows could not be read: {names}"
     return True, None
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from monitor.core.results import Status, rank, worst_status
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.health.specs import HEALTH_SCORE
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.report import numbers, rows
@@ -87,7 +87,7 @@ class Fleet:
             summary=_headline(self._views),
             verdict=rows.verdict(worst_status(view.status for view in self._views)),
             lines=tuple(self._line(own, view) for own, view in fitting[:_LINES]),
-            shown=f"{len(fitting):,} of {numbers.plural(len(self._views), 'recommender')}",
+            shown=f"{len(fitting):,} of {plural(len(self._views), 'recommender')}",
             left_out=max(0, len(fitting) - _LINES),
             options=_options(self._views),
             state=state,

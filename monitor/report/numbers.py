@@ -61,15 +61,6 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def plural(n: float, word: str) -> str:
-    """A whole number with its noun.
-
-    >>> plural(1, "rule"), plural(1200, "rule")
-    ('1 rule', '1,200 rules')
-    """
-    return f"{count(n)} {word}" if n == 1 else f"{count(n)} {word}s"
-
-
 def seconds(value: float) -> str:
     """A measured duration.
 

@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import quote
 
 from monitor.core.results import Result, ResultKind, Status, rank, worst_status
-from monitor.core.text import visible, visible_lines
+from monitor.core.text import plural, visible, visible_lines
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.report import anomalies, bands, gaps, numbers, rows, sections
@@ -309,20 +309,18 @@ class RecommenderView:
         counts = Counter(applying)
         violated, ok = counts[Status.VIOLATED], counts[Status.OK]
         unjudged = len(applying) - violated - ok
-        parts = (
-            [f"{violated} of {numbers.plural(len(applying) + pending, 'rule')} violated"] if violated else []
-        )
+        parts = [f"{violated} of {plural(len(applying) + pending, 'rule')} violated"] if violated else []
         parts += [f"{unjudged} could not be judged"] if unjudged else []
-        parts += [f"{ok} ok" if parts else f"{numbers.plural(ok, 'rule')} ok"] if ok else []
+        parts += [f"{ok} ok" if parts else f"{plural(ok, 'rule')} ok"] if ok else []
         parts += [f"{pending} not judged yet"] if pending else []
         missed = sum(one.standing is Status.VIOLATED for one in self._objectives)
-        parts += [f"{numbers.plural(missed, 'objective')} missed"] if missed else []
+        parts += [f"{plural(missed, 'objective')} missed"] if missed else []
         of_gaps = Counter(one.standing for one in self._gaps)
         large, fine = of_gaps[Status.VIOLATED], of_gaps[Status.OK]
         unseen = len(self._gaps) - large - fine
-        parts += [f"{numbers.plural(large, 'AUC gap')} too large"] if large else []
-        parts += [f"{numbers.plural(unseen, 'AUC gap')} could not be judged"] if unseen else []
-        parts += [f"{numbers.plural(fine, 'AUC gap')} ok"] if fine and not (large or unseen) else []
+        parts += [f"{plural(large, 'AUC gap')} too large"] if large else []
+        parts += [f"{plural(unseen, 'AUC gap')} could not be judged"] if unseen else []
+        parts += [f"{plural(fine, 'AUC gap')} ok"] if fine and not (large or unseen) else []
         parts += anomalies.counted(self._of_bands)
         return " · ".join(parts) or "no rules"
 

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from monitor.core.results import Result, ResultKind, Window
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.history.browse import SeriesKey, Span, spans_of_violations
 from monitor.history.rows import results_of_windows
 from monitor.report import numbers, rows
@@ -80,7 +80,7 @@ def _violation(recommender: str, one: Span, result: Result) -> PastViolation:
         name=visible(_name(result)),
         since=numbers.moment(one.since),
         until="" if one.end is None else f"{numbers.moment(one.end)}{GONE if one.until is None else ''}",
-        windows=numbers.plural(one.count, "window"),
+        windows=plural(one.count, "window"),
         said=said,
         detail=visible(result.detail),
         href=rows.window_href(recommender, one.window),

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from monitor.core.columns import EXPOSURES, FEEDBACK, ITEM_ID, MODEL, SCENE
 from monitor.core.results import Status, rank
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.history.snapshot import LogState, RecommenderState, Series
 from monitor.judging.registry import CHECKS_OF
 from monitor.report import numbers, rows
@@ -228,6 +228,6 @@ def _counted(members: Iterable[Trouble]) -> str:
     members = list(members)
     rules = sum(rows.is_rule(one.series.result) for one in members)
     others = len(members) - rules
-    parts = [numbers.plural(rules, "rule")] if rules else []
-    parts += [numbers.plural(others, "metric")] if others else []
+    parts = [plural(rules, "rule")] if rules else []
+    parts += [plural(others, "metric")] if others else []
     return " and ".join(parts)

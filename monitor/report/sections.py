@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from monitor.catalogue import ALL_SPECS
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.history import counters
 from monitor.history.snapshot import LogState, Series, SkippedFile, Snapshot
 from monitor.report import bands, numbers, rows
@@ -60,9 +60,7 @@ def log_view(log: LogState, now: datetime) -> LogView:
         watermark=None if log.watermark is None else rows.moment(log.watermark, now),
         files=numbers.count(log.files),
         skipped=_reasons(log.skipped),
-        lost=tuple(
-            (visible(f.path), f"{numbers.plural(f.rows, 'row')}: {visible(f.reason)}") for f in log.lost
-        ),
+        lost=tuple((visible(f.path), f"{plural(f.rows, 'row')}: {visible(f.reason)}") for f in log.lost),
         unlisted=_reasons(log.unlisted),
     )
 

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from monitor.core.json_value import iso
 from monitor.core.results import Result, Status
-from monitor.core.text import visible
-from monitor.report.numbers import count, number, plural, share, window
+from monitor.core.text import plural, visible
+from monitor.report.numbers import count, number, share, window
 from monitor.report.result_json import result_as_json
 from monitor.statistics.intervals import Interval
 from monitor.survey.findings import GroupDifference, QuestionFound, SurveyFound, Tracked, Verdict

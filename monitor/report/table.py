@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from monitor.core.results import VERDICTS, Result, ResultKind, Status, Window
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.health.specs import HEALTH_SCORE
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import Judged, title
-from monitor.report.numbers import number, plural, window
+from monitor.report.numbers import number, window
 
 MARKS = {
     Status.OK: ("✓", "green"),

@@ -11,10 +11,10 @@ from typing import Final, Protocol, TypeVar
 from monitor.anomalies.specs import DEVIATION, EXPECTED
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, Status, Window
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.report.bands import Key, key_named, key_of
 from monitor.report.judged import title
-from monitor.report.numbers import moment, plural
+from monitor.report.numbers import moment
 from monitor.report.rows import between_text, is_rule, shower_of, verdict
 
 WIDTH, HEIGHT = 520, 120

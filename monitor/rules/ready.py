@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from great_expectations.expectations.expectation import Expectation
 
 from monitor.core.columns import ITEM_ID
 from monitor.core.results import Status
+from monitor.rules.engines.base import RuleEngine
 from monitor.rules.list_files import FILES, ListFileError
 from monitor.rules.list_tables import LIST_COLUMNS
 from monitor.rules.rule import LoadedRule
@@ -49,6 +50,38 @@ class NotJudged(Exception):
     def __init__(self, status: Status, why: str) -> None:
         super().__init__(why)
         self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of one table.
+
+    Attributes:
+        table: its physical name; None if it is missing.
+        present: its columns and their types.
+        ready: the rules to judge.
+        not_judged: the others, each with why.
+    """
+
+    table: str | None
+    present: Mapping[str, str]
+    ready: list[Ready]
+    not_judged: list[tuple[LoadedRule, NotJudged]]
+
+
+def asked_of(table: str, rules: Sequence[LoadedRule], rule_engine: RuleEngine, tables: RuleTables) -> Asked:
+    """What these rules ask of a table, by its name in the suites."""
+    physical = tables.names.get(table)
+    present = rule_engine.columns(physical) if physical else {}
+    asked = Asked(physical, present, [], [])
+    for rule in rules:
+        if rule.table != table:
+            continue
+        try:
+            asked.ready.append(prepared(rule, present, tables))
+        except NotJudged as why:
+            asked.not_judged.append((rule, why))
+    return asked
 
 
 def prepared(rule: LoadedRule, present: Mapping[str, str], tables: RuleTables) -> Ready:

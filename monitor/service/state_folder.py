@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from monitor.core.text import plural
 from monitor.service.salt import ID_FILE, SALT_FILE
 from monitor.service.tally import WAITING_FILE
 from monitor.settings.history import FILE_NAME
@@ -42,12 +43,14 @@ def keep_private(state: Path) -> None:
         except OSError as exc:
             failed.append(f"{path}: {exc.strerror}")
     if closed:
-        log.warning("other users could read the state folder %s; %s file(s) are private now", state, closed)
+        log.warning(
+            "other users could read the state folder %s; now %s of its files are private", state, closed
+        )
     if failed:
         log.warning(
-            "other users may read %s file(s) of the state folder %s, and this user cannot change that (%s); "
+            "other users may read %s of the state folder %s, and this user cannot change that (%s); "
             "make the user that runs the monitor the owner of the folder, with mode 0700",
-            len(failed), state, failed[0],
+            plural(len(failed), "file"), state, failed[0],
         )  # fmt: skip
 
 

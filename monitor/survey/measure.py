@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 from monitor.core.columns import EXPOSURES, FEEDBACK, QUESTION, REQUEST_ID, SURVEY, USER_ID, USERS
 from monitor.core.errors import ExpectedError
 from monitor.core.results import Result, Window
-from monitor.core.text import quoted
+from monitor.core.text import plural, quoted
 from monitor.engines.duckdb import Engine
 from monitor.history.kept import KeptPairs
 from monitor.logs.empty import empty_exposures
@@ -397,7 +397,8 @@ class Survey:
         notes = [f"{one.file.path} was not read: {one.reason}" for one in log.skipped if not one.is_duplicate]
         copies = sum(one.is_duplicate for one in log.skipped)
         if copies:
-            notes.append(f"{copies} file(s) of logs.survey hold the same rows as another and count once")
+            extra = plural(copies, "file")
+            notes.append(f"the rows of {extra} of logs.survey are those of another file, and count once")
         if not self._survey.questions:
             notes.append("the config names no questions; all are read as questions on satisfaction")
         for column in self._survey.by:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
 import duckdb
 
 from monitor.core import columns as c
-from monitor.core.results import Window
+from monitor.core.results import Result, Window
 from monitor.engines.duckdb import Engine
 from monitor.history.kept import KeptPairs, ListedPairs
 from monitor.logs.empty import feedback_of
@@ -56,18 +56,26 @@ class Together:
     """What several windows gave in one pass, for one of them.
 
     Attributes:
+        number: of the window among these, from 0.
         shared: the logs of all these windows.
         rows: the row of each family that was measured.
         seconds: this window's part of the time of each family.
         is_whole: whether all families that the logs allow were measured.
         looked_back: whether those that compare with the history were.
+        rules: the results of the rules that were judged, by name.
+        rule_seconds: this window's part of the time of each step of that.
+        keeps_pairs: whether the pairs of this window were kept for later ones.
     """
 
+    number: int
     shared: Shared
     rows: Mapping[str, Records]
     seconds: Mapping[str, float]
     is_whole: bool
     looked_back: bool
+    rules: Mapping[str, Result] = field(default_factory=dict)
+    rule_seconds: Mapping[str, float] = field(default_factory=dict)
+    keeps_pairs: bool = False
 
 
 def together(dues: Sequence[Due]) -> Iterator[list[Due]]:
@@ -155,12 +163,9 @@ def measure_together(
             rows[row.pop(WINDOW)][family.name] = [row]
         seconds[family.name] = (time.perf_counter() - started) / len(windows)
     looked_back = not any(family.looks_back for family in left)
-    is_whole = (
-        around is not None and not left
-    )  # the pairs of a window's exposures are kept from its own tables
     return {
-        window: Together(shared, own, seconds, is_whole, looked_back)
-        for window, own in zip(windows, rows, strict=True)
+        window: Together(number, shared, own, seconds, not left, looked_back)
+        for number, (window, own) in enumerate(zip(windows, rows, strict=True))
         if own.keys() == seconds.keys()
     }
 

@@ -17,8 +17,8 @@ from monitor.judging.evaluate import Evaluator
 from monitor.judging.runtime import Runtime
 from monitor.logs.windows import Due
 from monitor.metrics.catalogue import SPECS
-from monitor.rules.check import METRIC
 from monitor.rules.suites import load_rules
+from monitor.rules.verdict import METRIC
 from monitor.settings.metrics import MetricSettings
 from monitor.settings.recommender import SliceSettings
 from monitor.simulate.incidents.catalogue import INCIDENTS

@@ -195,7 +195,7 @@ def test_a_backfill_done_twice_changes_nothing_and_the_export_is_json_lines(worl
     summed_up = "  windows: 2 violated\n  violated: rule blacklist (hard) in 2 windows\n"
     assert (first.code, first.out) == (
         0,
-        f"shop: judged 2 window(s), 2 of them new or changed\n{summed_up}",
+        f"shop: judged 2 windows, 2 of them new or changed\n{summed_up}",
     )
     exported = run_monitor("history", "export", "-c", "violated.yaml", cwd=folder)
     assert exported.code == 0
@@ -203,7 +203,7 @@ def test_a_backfill_done_twice_changes_nothing_and_the_export_is_json_lines(worl
     assert {one["window_start"] for one in results} == {"2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z"}
     assert any(one["metric"] == "rule" and one["evidence"] for one in results)
     again = run_monitor("backfill", "-c", "violated.yaml", *SPAN, cwd=folder)
-    assert again.out == f"shop: judged 2 window(s), 0 of them new or changed\n{summed_up}"
+    assert again.out == f"shop: judged 2 windows, 0 of them new or changed\n{summed_up}"
     assert run_monitor("history", "export", "-c", "violated.yaml", cwd=folder).out == exported.out
     later = run_monitor("history", "export", "-c", "violated.yaml", "--from", "2026-01-05T11:00", cwd=folder)
     assert {json.loads(line)["window_start"] for line in later.out.splitlines()} == {"2026-01-05T11:00:00Z"}

@@ -116,7 +116,7 @@ def test_a_backfill_leaves_windows_that_still_wait_for_rows_to_the_daemon(
         [Window(begun.start - 2 * HOUR, begun.start - HOUR)],
         [Window(begun.start - 2 * HOUR, begun.start - HOUR), Window(begun.start - HOUR, begun.start)],
     )
-    assert f"{3 - len(kept)} window(s) still wait for rows" in capsys.readouterr().err
+    assert f"rows are still to come in {3 - len(kept)} window" in capsys.readouterr().err
     assert backfill(tmp_path / "config.yaml", begun.end + HOUR, begun.end + 9 * HOUR, None) == 3
 
 
@@ -135,8 +135,8 @@ def test_a_backfill_stores_nothing_outside_the_log(
         assert backfill(path, start, start + 3 * HOUR, None) == 3
         assert stored() == set()
         out, err = capsys.readouterr()
-        assert out.startswith("shop: judged 0 window(s)")
-        assert "shop: 3 window(s) of this span are outside the log, and nothing is stored for them" in err
+        assert out.startswith("shop: judged 0 windows")
+        assert "shop: the log does not reach 3 windows of this span, so nothing is stored there" in err
         assert "the log holds windows from 2026-03-01T10:00:00Z to 2026-03-01T13:00:00Z" in err
     assert backfill(path, last - 4 * HOUR, last + 3 * HOUR, None) == 0
     assert stored() == {last - 2 * HOUR, last - HOUR, last}
@@ -159,7 +159,7 @@ def test_a_backfill_counts_windows_and_not_their_parts(
         + "".join(f"u1,i1,2026-03-01T{hour}:30:00Z,click\n" for hour in (10, 11, 12))
     )
     assert backfill(path, last - 2 * HOUR, last + HOUR, None) == 0
-    assert "judged 3 window(s), 3 of them new or changed" in capsys.readouterr().out
+    assert "judged 3 windows, 3 of them new or changed" in capsys.readouterr().out
 
 
 def test_a_check_of_a_live_log_judges_what_is_complete(
@@ -174,7 +174,7 @@ def test_a_check_of_a_live_log_judges_what_is_complete(
     err = capsys.readouterr().err
     assert code == 0
     assert begun not in {one.window for one in found}
-    assert "shop: 1 window(s), from " in err or "shop: 2 window(s), from " in err
+    assert "shop: rows are still to come in 1 window, from " in err or "come in 2 windows, from " in err
     assert "still wait for rows, and what needs these rows is not judged" in err
     assert f"--to {begun.end:%Y-%m-%dT%H:%M:%SZ} judges it on the rows so far, as late" in err
     found, code = judge(path, None, begun.end, None)

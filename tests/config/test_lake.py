@@ -147,8 +147,8 @@ def test_init_writes_a_config_for_a_table_and_the_table_beside_it(lake):
 def test_validate_names_the_version_and_check_judges_the_table(lake):
     (lake / "shop.yaml").write_text(write_config([str(lake / "shop")], lake).text, "utf-8")
     found = run("validate", lake)
-    assert f"delta table {lake}/shop, version 3: 1 data file(s)" in found.stdout
-    assert f"delta table {lake}/clicks, version 1: 1 data file(s)" in found.stdout
+    assert f"delta table {lake}/shop, version 3: 1 data file" in found.stdout
+    assert f"delta table {lake}/clicks, version 1: 1 data file" in found.stdout
     found = run("check", lake)
     assert found.returncode in (0, 1), found.stdout
     assert "1,800" in found.stdout

@@ -64,7 +64,7 @@ def test_the_rows_of_deleted_and_overwritten_files_are_not_read(table, engine):
     DeltaTable(table).delete("item_id = 2")
     look(source, engine)
     assert rows(source, engine, HOUR, "request_id", "item_id") == [("r1", 1), ("r2", 3)]
-    assert "1 indexed row(s) cannot be read any more" in source.exposures.lost(HOUR)
+    assert "1 indexed row cannot be read any more" in source.exposures.lost(HOUR)
     write_deltalake(table, shown("r9", [9, 8], hour=1), mode="overwrite")
     look(source, engine)
     assert rows(source, engine, HOUR, "request_id") == []
@@ -190,7 +190,7 @@ def test_rows_that_a_deletion_vector_marks_are_never_read(table, engine):
     commit(table, {"remove": remove}, {"add": again})
     scan = source.exposures.refresh(engine, now())
     assert (
-        f"delta table {table}, version 2: 1 data file(s) hold rows that deletion vectors mark" in scan.error
+        f"delta table {table}, version 2: deletion vectors mark rows of 1 data file as deleted" in scan.error
     )
     assert add["path"] in scan.error
     assert "REORG TABLE ... APPLY (PURGE)" in scan.error
@@ -272,7 +272,7 @@ def test_a_data_file_that_is_gone_is_skipped_with_a_reason_and_its_rows_are_lost
     (entry,) = source.exposures.skipped
     assert entry.file.path == str(file)
     assert entry.reason
-    assert "2 indexed row(s)" in source.exposures.lost(HOUR)
+    assert "2 indexed rows" in source.exposures.lost(HOUR)
 
 
 def test_another_table_in_the_config_is_no_loss_of_the_first(tmp_path, engine):

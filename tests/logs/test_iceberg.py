@@ -221,7 +221,7 @@ def test_rows_that_a_delete_file_marks_are_never_read(shop, engine, content):
     metadata = with_a_file(shop.table(shown("r1", [1, 2])), content, FileFormat.PARQUET)
     scan = source_of(metadata, "iceberg").exposures.refresh(engine, now())
     assert f"iceberg table {metadata}, version " in scan.error
-    assert "1 delete file(s) mark rows of its data files as deleted" in scan.error
+    assert "rows of its data files are marked as deleted by 1 file" in scan.error
     assert "copy-on-write" in scan.error
 
 

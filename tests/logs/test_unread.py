@@ -49,7 +49,7 @@ def broken(modified, name="broken.csv"):
 
 def test_an_empty_window_is_late_if_a_younger_file_is_unread(seen):
     log, why = seen(AROUND, broken(TEN.end + 20 * timedelta(minutes=1)))
-    assert "1 file(s) that may hold its rows could not be read" in why
+    assert "1 file that may hold its rows could not be read" in why
     assert "broken.csv" in why
     assert log.rows(TEN) == 0
 

@@ -9,8 +9,9 @@ import duckdb
 import pytest
 
 from monitor.core.results import Status
-from monitor.rules.check import RuleCheck, check_rules, verdict
+from monitor.rules.check import RuleCheck, check_rules
 from monitor.rules.engines.base import Outcome
+from monitor.rules.verdict import verdict
 from monitor.settings.rules import RuleSettings
 from monitor.statistics.intervals import wilson
 from tests.judged_world import LISTS, PACKS, START
@@ -169,7 +170,7 @@ def test_an_interrupt_is_raised_and_not_reported_as_an_error_of_a_rule(world):
     tables, rules = world.tables(), world.rules(source)
     threading.Timer(0.5, world.rule_engine.interrupt).start()
     with pytest.raises(duckdb.InterruptException):
-        check_rules(world.rule_engine, world.engine, rules, tables)
+        check_rules(world.rule_engine, world.engine, rules, lambda: tables)
 
 
 def test_a_check_that_could_not_run_is_an_error_of_every_rule(world):

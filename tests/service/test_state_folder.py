@@ -54,7 +54,7 @@ def test_a_readable_folder_is_made_private_with_one_warning(tmp_path, caplog):
         "kept/shop/sums",
     }
     assert [record.getMessage() for record in caplog.records] == [
-        f"other users could read the state folder {state}; 9 file(s) are private now"
+        f"other users could read the state folder {state}; now 9 of its files are private"
     ]
     caplog.clear()
     keep_private(state)
@@ -95,7 +95,7 @@ def test_a_warning_names_a_folder_of_another_user_and_what_to_do():
                 os._exit(0)
         os.waitpid(child, 0)
         text = said.read_text()
-        assert f"other users may read 9 file(s) of the state folder {folder}" in text
+        assert f"other users may read 9 files of the state folder {folder}" in text
         assert "Operation not permitted" in text
         assert "make the user that runs the monitor the owner of the folder" in text
     finally:

@@ -69,7 +69,7 @@ def test_rows_that_are_updated_are_a_correction(lake: Lake) -> None:
 def test_rows_that_are_deleted_from_a_judged_window_leave_its_verdict(lake: Lake) -> None:
     DeltaTable(lake.table).delete("item_id = 'forbidden'")
     stands(lake, {BAD}, file="the table's current version is without this file")
-    assert lake.results("log_rows")[BAD].detail.startswith("1 indexed row(s) cannot be read any more: ")
+    assert lake.results("log_rows")[BAD].detail.startswith("1 indexed row cannot be read any more: ")
 
 
 def test_a_table_that_cannot_be_read_is_an_error_and_its_verdicts_stay(lake: Lake) -> None:

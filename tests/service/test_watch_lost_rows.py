@@ -149,7 +149,7 @@ def stands(shop: Shop, late: set[int], *, file: str) -> None:
         assert (shop.corrections(), shop.pages()) == (0, 1)
     for hour in late:
         detail = shop.results("log_rows")[hour].detail
-        assert "indexed row(s) cannot be read any more" in detail
+        assert "indexed rows cannot be read any more" in detail
         assert file in detail
         assert "cannot be read any more" in shop.results("rule")[hour].detail
     if BAD in late:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -17,15 +18,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from monitor.cli.one_off import one_off
+from monitor.cli.one_off import OneOff, one_off
 from monitor.config.load import load_checked
-from monitor.core.results import Result, Window
+from monitor.core.columns import EXPOSURES
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.engines.duckdb import DeadlineExceeded
 from monitor.judging.evaluate import Evaluator
 from monitor.logs.windows import Due
 from monitor.metrics.exposure.coverage import ListCoverage
 from monitor.metrics.history import WINDOW
-from monitor.window.together import MOST_ROWS, MOST_WINDOWS, together
+from monitor.rules import tables
+from monitor.window.together import MOST_ROWS, MOST_WINDOWS, Together, together
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 3, 1, 21, tzinfo=UTC)
@@ -50,8 +53,59 @@ recommenders:
       events: {{click: {{}}, order: {{grade: 2}}, stars: {{grade: 0}}}}
       k: [1, 3]
       rating: {{event: stars, range: [0, 1]}}
+    rules:
+      - {{pack: blacklist, parameters: {{blacklist: blacklist.csv}}}}
+      - pack: catalog
+        parameters: {{available_from: starts, available_until: ends, status: active}}
+      - {{pack: lists, parameters: {{max_length: 3}}}}
+      - {{pack: category, parameters: {{max_per_category: 1}}}}
+      - {{pack: frequency, parameters: {{max_a_day: 2}}}}
+      - {{pack: arithmetic, parameters: {{denominators: [latency]}}}}
+      - {{pack: scores}}
+      - {{pack: order}}
+      - {{pack: time}}
+      - {{pack: importance}}
+      - {{suite: own.yaml}}
     {further}
 """
+OWN_RULES = """\
+name: own
+expectations:
+  - {type: expect_column_values_to_be_unique, kwargs: {column: item_id}, meta: {rule: once, kind: hard}}
+  - type: expect_compound_columns_to_be_unique
+    kwargs: {column_list: [user_id, item_id], ignore_row_if: any_value_is_missing}
+    meta: {rule: once_a_user, kind: hard}
+  - type: expect_column_values_to_be_in_set
+    kwargs:
+      column: scene
+      value_set: [home]
+      row_condition: {type: nullity, column: {name: user_id}, is_null: true}
+      mostly: 0.5
+    meta: {rule: strangers_at_home, kind: soft}
+  - type: expect_column_values_to_match_regex
+    kwargs: {column: scene, regex: "^h", mostly: 0.5}
+    meta: {rule: begins_with_h, kind: soft}
+  - {type: expect_table_row_count_to_be_between, kwargs: {max_value: 9}, meta: {rule: few_rows, kind: hard}}
+  - type: expect_column_max_to_be_between
+    kwargs: {column: position, max_value: 3}
+    meta: {rule: top, kind: hard}
+  - type: unexpected_rows_expectation
+    kwargs: {unexpected_rows_query: "SELECT * FROM {batch} WHERE position > 3"}
+    meta: {rule: by_query, kind: hard}
+  - type: expect_column_values_to_not_be_null
+    kwargs: {column: category, mostly: 0.9}
+    meta: {rule: no_category, kind: soft, table: catalog}
+  - type: expect_column_values_to_be_unique
+    kwargs: {column: user_id}
+    meta: {rule: one_list, kind: hard, table: requests}
+  - type: expect_column_values_to_not_be_null
+    kwargs: {column: price}
+    meta: {rule: no_such_column, kind: hard}
+"""
+BY_WINDOW = {
+    "once", "once_a_user", "few_rows", "top", "by_query", "no_category", "one_list", "item_too_often"
+}  # fmt: skip
+"""The rules that need the rows of a window by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +181,18 @@ def write(folder: Path, world: World) -> None:
         _store(folder / f"feedback/{hour:02}.parquet", actions, world)
     kinds = [["a", "b"], ["b"], [], ["c", "a"]] if world.lists else ["a", "b", None, "c"]
     rows = [
-        {"item_id": one, "category": kinds[one % 4], "vector": [float(one % 3), 1.0, -1.0]}
+        {
+            "item_id": one,
+            "category": kinds[one % 4],
+            "vector": [float(one % 3), 1.0, -1.0],
+            "starts": START + (one % 3 - 1) * HOUR,
+            "ends": START + (one % 5) * HOUR,
+            "active": one % 6 != 0,
+        }
         for one in range(items - 1)
     ]
+    (folder / "blacklist.csv").write_text("item_id\n3\n" if world.numbers else "item_id\ni3\n")
+    (folder / "own.yaml").write_text(OWN_RULES)
     _store(folder / "catalog.parquet", rows, world)
 
 
@@ -173,6 +236,7 @@ def judged(folder: Path, world: World, *, alone: bool, monkeypatch: pytest.Monke
     with monkeypatch.context() as patched:
         patched.setattr(Evaluator, "measure_together", counted)
         loaded, (checked,) = load_checked(config)
+        assert checked.problems == ()
         with one_off(loaded, checked, "salt") as once:
             once.look(NOW)
             once.evaluator._in_a_row = world.in_a_row
@@ -197,7 +261,8 @@ def both(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[l
 
 
 def _same(one: Result, other: Result) -> bool:
-    if (other.status, other.samples, other.detail) != (one.status, one.samples, one.detail):
+    apart = {"value": None, "lower": None, "upper": None}
+    if replace(one, **apart) != replace(other, **apart):
         return False
     numbers = ((one.value, other.value), (one.lower, other.lower), (one.upper, other.upper))
     return all(
@@ -217,6 +282,94 @@ def compare(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.mark.parametrize("form", SETTINGS)
 def test_every_window_of_a_plain_log_is_measured_with_others(tmp_path, monkeypatch, form):
     assert compare(tmp_path, World(2, form, lists=form == "long"), monkeypatch) == 2 * WINDOWS
+
+
+def measured(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Together], set[str]]:
+    """What the windows of exposures gave together, and the names of all rules."""
+    found: list[Together] = []
+    original = Evaluator.measure_together
+
+    def spied(self: Evaluator, *given: Any) -> Any:
+        parts = original(self, *given)
+        found.extend(one for (_, part), one in parts.items() if part == EXPOSURES)
+        return parts
+
+    write(folder, world)
+    with monkeypatch.context() as patched:
+        patched.setattr(Evaluator, "measure_together", spied)
+        results, _ = judged(folder, world, alone=False, monkeypatch=patched)
+    return found, {one.labels["rule"] for one in results.values() if one.kind is ResultKind.RULE}
+
+
+def test_rules_are_judged_together_unless_they_need_the_rows_of_a_window_by_itself(tmp_path, monkeypatch):
+    found, rules = measured(tmp_path, World(2), monkeypatch)
+    assert len(found) == WINDOWS
+    for one in found:
+        assert rules - one.rules.keys() == BY_WINDOW
+    statuses = {result.status for one in found for result in one.rules.values()}
+    assert statuses >= {Status.OK, Status.VIOLATED, Status.ERROR, Status.NO_DATA}
+    violated = [result for one in found for result in one.rules.values() if result.status is Status.VIOLATED]
+    assert all(result.evidence for result in violated)
+
+
+def test_rows_from_the_future_are_judged_with_the_window_that_counts_them(tmp_path, monkeypatch):
+    world = World(2)
+    write(tmp_path, world)
+    path = tmp_path / "exposures/03.parquet"
+    os.utime(path, times=((START + 3.5 * HOUR).timestamp(),) * 2)
+    by_itself, _ = judged(tmp_path, world, alone=True, monkeypatch=monkeypatch)
+    at_once, _ = judged(tmp_path, world, alone=False, monkeypatch=monkeypatch)
+    assert {key: one.status for key, one in at_once.items()} == {
+        key: one.status for key, one in by_itself.items()
+    }
+    assert any("future" in str(key) and one.status is Status.VIOLATED for key, one in by_itself.items())
+
+
+@pytest.mark.usefixtures("new_statements")
+def test_rules_that_fail_for_all_windows_are_judged_for_each(tmp_path, monkeypatch):
+    def failing(*_args, **_kwargs):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("monitor.rules.check.judge_together", failing)
+    assert compare(tmp_path, World(4), monkeypatch) == 2 * WINDOWS
+
+
+@pytest.mark.usefixtures("new_statements")
+def test_a_table_that_cannot_be_made_of_all_windows_is_made_of_each(tmp_path, monkeypatch):
+    original = tables.with_list_columns
+
+    def failing(shared, wanted, key):
+        if key is not None:
+            raise MemoryError
+        return original(shared, wanted, key)
+
+    monkeypatch.setattr(tables, "with_list_columns", failing)
+    found, rules = measured(tmp_path, World(2), monkeypatch)
+    assert found
+    assert all("duplicate_item" not in one.rules and "blacklist" in one.rules for one in found)
+    assert "duplicate_item" in rules
+    assert compare(tmp_path / "both", World(2), monkeypatch) == 2 * WINDOWS
+
+
+@pytest.mark.parametrize("sliced", [False, True])
+def test_the_same_pairs_are_kept_for_later_windows(tmp_path, monkeypatch, sliced):
+    world = World(6, further="slices: {by: [scene]}" if sliced else "")
+    kept: list[dict[str, Any]] = []
+
+    def looked(self: OneOff, *given: Any, **named: Any) -> Any:
+        yield from original(self, *given, **named)
+        files = self.evaluator.kept.folder.glob("*.parquet")
+        kept.append({one.name: _sorted(pq.read_table(one)) for one in files})
+
+    original = OneOff.judge
+    monkeypatch.setattr(OneOff, "judge", looked)
+    compare(tmp_path, world, monkeypatch)
+    assert len(kept[0]) == WINDOWS
+    assert kept[0] == kept[1]
+
+
+def _sorted(pairs: pa.Table) -> list[dict[str, Any]]:
+    return sorted(pairs.to_pylist(), key=str)
 
 
 @settings(

@@ -13,6 +13,7 @@ from monitor.config.look import ColumnSeen, LogSeen
 from monitor.config.pace import Pace, part_of
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core import columns as c
+from monitor.core.text import plural
 from monitor.logs.lake.table import table_format
 from monitor.logs.listing import no_file
 from monitor.settings.logs import TimeSettings
@@ -140,21 +141,24 @@ def _files(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     whole = sum(one.size for one in seen.files)
     rows = f", {seen.rows:,} rows" if seen.measured else ""
     some = [one for one in seen.measured if not one.whole]
-    cut = f" (only the first rows of {len(some)} large file(s))" if some else ""
+    cut = f" (only the first rows of {plural(len(some), 'large file')})" if some else ""
     lacking = [one for one in seen.looked if one.problems]
     broken = [one for one in seen.looked if one.reason is not None]
     empty = [one for one in seen.looked if one.is_empty]
     example = f"{broken[0].file.path}: {broken[0].reason}" if broken else ""
-    yield say.ok("files", f"looked at {looked:,} of {total:,} file(s) ({size(whole)} in all){rows}{cut}")
+    yield say.ok(
+        "files", f"looked at {looked:,} of {plural(total, 'file')} ({size(whole)} in all){rows}{cut}"
+    )
     if broken:
-        text = f"{len(broken)} of {looked} file(s) looked at cannot be read: {example}"
+        text = f"{len(broken)} of {plural(looked, 'file')} looked at cannot be read: {example}"
         yield (say.warning if len(broken) < looked else say.problem)("files", text, "path")
     if empty:
-        text = f"{len(empty)} of {looked} file(s) looked at are empty, such as {empty[0].file.path}"
+        among = plural(looked, "file")
+        text = f"no row in {len(empty)} of {among} looked at, such as {empty[0].file.path}"
         yield (say.warning if seen.sound else say.problem)("files", text, "path")
     if lacking:
         every = not seen.sound
-        among = f"in {len(lacking)} of {looked} file(s) looked at, such as {lacking[0].file.path}: "
+        among = f"in {len(lacking)} of {plural(looked, 'file')} looked at, such as {lacking[0].file.path}: "
         where = "" if every else among
         for sentence in lacking[0].problems:
             ours = sentence.removeprefix("column ").split(" ")[0].rstrip(":")

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from monitor.core.text import plural
 from monitor.logs.files import LogFile, TableColumns, local_file
 from monitor.logs.lake.table import EXTRA, LakeTable, TableError, place_of, some, why
 from monitor.settings.logs import LogSettings
@@ -134,7 +135,7 @@ def _deleted(table: DeltaTable) -> Iterator[str]:
     marked = [path.rpartition("/")[2] for batch in table.deletion_vectors() for path in _paths(batch)]
     if marked:
         yield (
-            f"{len(marked)} data file(s) hold rows that deletion vectors mark as deleted: {some(marked)}; "
+            f"deletion vectors mark rows of {plural(len(marked), 'data file')} as deleted: {some(marked)}; "
             "rewrite them (REORG TABLE ... APPLY (PURGE)), and set delta.enableDeletionVectors = false"
         )
 

@@ -11,6 +11,7 @@ from os.path import commonpath
 from typing import TYPE_CHECKING, Any, Final
 
 from monitor.core.digest import digest
+from monitor.core.text import plural
 from monitor.logs.files import LogFile, TableColumns, filesystem, local_file, modified
 from monitor.logs.lake.table import EXTRA, LakeTable, TableError, local_path, place_of, some, why
 from monitor.settings.logs import LogSettings
@@ -121,9 +122,9 @@ def _live(manifest: Any, io: FileIO) -> list[str]:
 def _refuse_deletes(names: list[str]) -> None:
     if names:
         raise TableError(
-            f"{len(names)} delete file(s) mark rows of its data files as deleted: {some(names)}; apply them "
-            "(CALL system.rewrite_data_files with delete-file-threshold 1), and set write.delete.mode, "
-            "write.update.mode and write.merge.mode to copy-on-write"
+            f"rows of its data files are marked as deleted by {plural(len(names), 'file')}: {some(names)}; "
+            "apply them (CALL system.rewrite_data_files with delete-file-threshold 1), and set "
+            "write.delete.mode, write.update.mode and write.merge.mode to copy-on-write"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from monitor.core.text import plural
 from monitor.logs.files import LogFile
 
 EXTRA: Final = "pip install 'recsys-monitor[lake]'"
@@ -34,7 +35,7 @@ class LakeTable:
     files: tuple[LogFile, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}, version {self.version}: {len(self.files):,} data file(s)"
+        return f"{self.name}, version {self.version}: {plural(len(self.files), 'data file')}"
 
 
 def local_path(path: str) -> str:

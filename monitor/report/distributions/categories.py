@@ -10,7 +10,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
-from monitor.core.text import NAME_LENGTH, visible
+from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.metrics.exposure.categories import CODE, UNKNOWN, with_categories
 from monitor.metrics.history import EXPOSURES
 from monitor.metrics.shared import Shared
@@ -82,7 +82,7 @@ def categories_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=f"{numbers.plural(exposures, 'exposure')} in steps of {numbers.span(step)}",
+        rests_on=f"{plural(exposures, 'exposure')} in steps of {numbers.span(step)}",
         plots=(
             Plot(
                 "",

@@ -11,6 +11,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, MODEL, SCORE, SPLIT
+from monitor.core.text import plural
 from monitor.metrics.scores.auc import auc_sums, rank_sums
 from monitor.report import numbers
 from monitor.report.distributions.figure import Axis, Drawing, Figure, Line, Plot, Point, Table
@@ -85,7 +86,7 @@ def precision_recall_figure(scores: Scores, found: Cuts) -> Figure:
                 said = (
                     f"{one.split}: score {numbers.number(cut.score)} and above: "
                     f"precision {numbers.share(y)}, recall {numbers.share(x)}, "
-                    f"{numbers.plural(cut.upto, 'row')}"
+                    f"{plural(cut.upto, 'row')}"
                 )
                 points.append(Point(x, y, said))
                 drawing.rows.append((model, one.split, cut.score, x, y))

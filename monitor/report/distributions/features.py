@@ -10,7 +10,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
-from monitor.core.text import NAME_LENGTH, visible
+from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.models.diagnosis.sample import Pairs
 from monitor.models.feature_skew import FeatureSkew, Skew, measure_skew
 from monitor.models.feature_values import kind_of
@@ -72,7 +72,7 @@ def features_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=numbers.plural(skew.pairing.pairs, "pair"),
+        rests_on=plural(skew.pairing.pairs, "pair"),
         plots=tuple(plots),
         facts=tuple((f"{visible(one.feature, NAME_LENGTH)} differs", _share(one)) for one in worst[:20]),
         notes=tuple(notes),

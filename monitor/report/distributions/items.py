@@ -9,6 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID
 from monitor.core.results import Result
+from monitor.core.text import plural
 from monitor.metrics.exposure.concentration import (
     GINI,
     GINI_EXPOSED,
@@ -65,7 +66,7 @@ def items_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=f"{numbers.plural(total, 'exposure')} of {numbers.plural(items, 'item')}",
+        rests_on=f"{plural(total, 'exposure')} of {plural(items, 'item')}",
         plots=(Plot("", *share, lines=(Line(0, points),), reference=((0.0, 0.0), (1.0, 1.0))),),
         facts=_facts(rows, gini, never if size is not None else None),
         notes=tuple(notes),

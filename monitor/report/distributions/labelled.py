@@ -10,7 +10,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
-from monitor.core.text import NAME_LENGTH, visible
+from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.metrics.scores.labelled import labelled, scored
 from monitor.models.samples import NO_MODEL
 from monitor.models.splits import judgeable
@@ -79,7 +79,7 @@ class Scores:
     @property
     def rests_on(self) -> str:
         rows = sum(one.n for one in self.groups)
-        return numbers.plural(rows, "exposure" if self.splits == (SHOWN,) else "sample")
+        return plural(rows, "exposure" if self.splits == (SHOWN,) else "sample")
 
     def need_labels(self) -> None:
         """Raises Missing if nothing is labelled."""

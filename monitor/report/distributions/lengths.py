@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from monitor.core.text import plural
 from monitor.metrics.exposure.coverage import FAILURE, ListCoverage
 from monitor.metrics.exposure.volume import LIST_LENGTH, Volume
 from monitor.metrics.shared import LENGTH
@@ -35,7 +36,7 @@ def lengths_figure(rows: SpanRows) -> Figure:
     for number, count in sorted(counted.items()):
         first, last = (0, 0) if number == 0 else ((number - 1) * width + 1, number * width)
         name = str(first) if first == last else f"{first} to {last}"
-        said = f"{name} items: {numbers.plural(count, 'request')}, {numbers.share(count / total)}"
+        said = f"{name} items: {plural(count, 'request')}, {numbers.share(count / total)}"
         bars.append(Bar(1 if number == 0 else 0, first - 0.5, last + 0.5, 0.0, float(count), said))
         table.append((first, last, count, count / total))
     mean = rows.result(Volume(), LIST_LENGTH.name)
@@ -49,7 +50,7 @@ def lengths_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=numbers.plural(total, "request"),
+        rests_on=plural(total, "request"),
         plots=(Plot("", across, up, bars=tuple(bars)),),
         legend=("lists with items", "empty lists") if 0 in counted else (),
         facts=tuple(facts),

@@ -9,6 +9,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import POSITION
 from monitor.core.results import Result
+from monitor.core.text import plural
 from monitor.metrics.feedback.action_rates import ACTION_RATE, ActionRates
 from monitor.metrics.shared import NO_SLICE
 from monitor.report import numbers
@@ -69,7 +70,7 @@ def positions_figure(rows: SpanRows) -> Figure:
         EMPTY.name,
         EMPTY.title,
         EMPTY.how,
-        rests_on=numbers.plural(exposures, "exposure"),
+        rests_on=plural(exposures, "exposure"),
         plots=tuple(plots),
         notes=tuple(notes),
         table=Table(

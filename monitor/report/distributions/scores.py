@@ -10,6 +10,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, MODEL, SCORE, SPLIT
+from monitor.core.text import plural
 from monitor.report import numbers
 from monitor.report.distributions.figure import Axis, Drawing, Figure, Line, Plot, Point, Table
 from monitor.report.distributions.labelled import GROUP, Scores, in_words, title_of
@@ -131,7 +132,7 @@ def calibration_figure(scores: Scores, clip: float) -> Figure:
                 said = (
                     f"{one.split}: mean score {numbers.number(mean)}, rate {numbers.number(hits / n)} "
                     f"({numbers.number(interval.lower)} to {numbers.number(interval.upper)}), "
-                    f"{numbers.plural(n, 'row')}"
+                    f"{plural(n, 'row')}"
                 )
                 points.append(Point(mean, hits / n, said, *interval))
                 drawing.rows.append((model, one.split, mean, hits / n, *interval, n))

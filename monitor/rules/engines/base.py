@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -52,6 +52,23 @@ class RuleEngine(Protocol):
 
         GX puts the counts of one domain into one query. An expectation that cannot be evaluated gets an
         `error`, and the others get their counts.
+
+        Raises:
+            duckdb.InterruptException: `interrupt` was called.
+        """
+
+    def judge_groups(
+        self, table: str, expectations: Sequence[Expectation], by: str, groups: Sequence[Hashable]
+    ) -> dict[Hashable, dict[int, Outcome]]:
+        """For each group, what `judge` would give for its rows alone, by the number of the expectation.
+
+        Those that cannot be counted so are left out: of a whole table, in SQL, or failed.
+
+        Args:
+            table: the rows of all groups.
+            expectations: what to count.
+            by: the column of the groups.
+            groups: its values.
 
         Raises:
             duckdb.InterruptException: `interrupt` was called.

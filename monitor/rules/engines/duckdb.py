@@ -9,7 +9,7 @@ import logging
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from monitor.rules.engines.sealed import SealedDatabase, quoted
 from monitor.rules.gx import fast_metrics  # noqa: F401 - importing it registers them with GX
 from monitor.rules.gx.datasource import Compiled, DuckDBDatasource, DuckDBExecutionEngine, Stopped
 from monitor.rules.gx.fused import fused
+from monitor.rules.gx.grouped import GroupedPlan
 from monitor.rules.gx.messages import shorten
 from monitor.rules.gx.plan import Plan, Record, Statement, counts_of, is_fixed
 from monitor.rules.list_files import ListContent
@@ -77,6 +78,7 @@ class _Evidence:
 
 
 _plans: _Plans[Plan] = _Plans(256)
+_grouped: _Plans[GroupedPlan] = _Plans(64)
 _evidence: _Plans[_Evidence] = _Plans(256)
 
 
@@ -140,6 +142,27 @@ class DuckDBRuleEngine:
             if others:
                 outcomes |= self._judge(table, others)
         return [outcomes[number] for number in range(len(expectations))]
+
+    def judge_groups(
+        self, table: str, expectations: Sequence[Expectation], by: str, groups: Sequence[Hashable]
+    ) -> dict[Hashable, dict[int, Outcome]]:
+        """See `RuleEngine.judge_groups`."""
+        fixed = {number: one for number, one in enumerate(expectations) if not query_of(one)}
+        with self._interruptible():
+            key = (by, *self._key(table, fixed.values()))
+            plan = _grouped.get(key)
+            if plan is None:
+                with self._gx.recording() as record:
+                    outcomes = self._by_gx(table, fixed)
+                whole = self._planned(table, fixed, outcomes, record)
+                plan = GroupedPlan.of(Plan((), {}) if whole is None else whole, table, by)
+                _grouped.keep(key, plan)
+            self._make_lists(plan.lists)
+            counted = plan.run(self._gx.rows, groups)
+        return {
+            group: {number: _outcome(*counts) for number, counts in one.items()}
+            for group, one in counted.items()
+        }
 
     def _judge(self, table: str, expectations: Mapping[int, Expectation]) -> dict[int, Outcome]:
         """Count by the plan that GX made of the same expectations on the same columns, else by GX."""

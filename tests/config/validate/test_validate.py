@@ -122,7 +122,7 @@ def test_the_newest_files_and_the_oldest_are_checked(shop, command):
         shop.exposures.iloc[rows : rows + 5].to_parquet(path)
     code, output, _ = command("validate", "--config", "shop.yaml")
     assert code == 0
-    assert "looked at 5 of 300 file(s)" in output
+    assert "looked at 5 of 300 files" in output
 
 
 def test_a_large_file_read_in_part_is_not_called_old(shop, command, monkeypatch):
@@ -131,7 +131,7 @@ def test_a_large_file_read_in_part_is_not_called_old(shop, command, monkeypatch)
     shop.write()
     code, output, _ = command("validate", "--config", "shop.yaml")
     assert (code, output.splitlines()[-1]) == (0, "shop.yaml: good")
-    assert "100 rows (only the first rows of 1 large file(s))" in output
+    assert "100 rows (only the first rows of 1 large file)" in output
     assert "the newest row of those looked at is 5 h old" in output
 
 
@@ -159,7 +159,7 @@ def test_actions_whose_lists_are_in_other_files_are_no_sign_of_a_bad_join(shop, 
     shop.log()["path"] = "hours/*.parquet"
     shop.write()
     code, output, _ = command("validate", "--config", "shop.yaml")
-    assert "looked at 5 of 18 file(s)" in output
+    assert "looked at 5 of 18 files" in output
     (line,) = [" ".join(one.split()) for one in output.splitlines() if " join " in one]
     found = re.match(r"ok join at least (\S+) % of (\d+) sampled actions join an exposure", line)
     assert found is not None, line
