@@ -14,6 +14,7 @@ from monitor.anomalies.clock_change import ClockChangeCheck
 from monitor.anomalies.schedule import BandScheduler
 from monitor.core.columns import EXPOSURES, FEEDBACK
 from monitor.core.results import Result, Status, Window, worst_status
+from monitor.core.text import plural
 from monitor.forecast.schedule import ForecastScheduler
 from monitor.health.score import HealthCheck
 from monitor.history.kept import KeptPairs
@@ -288,7 +289,8 @@ class Watch:
                 log.warning("%s: skipped %s: %s", self.name, entry.file.path, entry.reason)
         lost = [loss for loss in scan.lost if not loss.is_growing and not each.is_rotated(loss)]
         for loss in lost[:MOST_REPORTED]:
-            log.warning("%s: %s: %d indexed rows are lost: %s", self.name, each.name, loss.rows, loss)
+            rows = plural(loss.rows, "indexed row")
+            log.warning("%s: %s: the log has lost %s: %s", self.name, each.name, rows, loss)
         if (more := len(lost) - MOST_REPORTED) > 0:
             log.warning("%s: %s: %d more files lost rows", self.name, each.name, more)
 

@@ -175,7 +175,7 @@ def test_a_check_of_a_live_log_judges_what_is_complete(
     assert code == 0
     assert begun not in {one.window for one in found}
     assert "shop: rows are still to come in 1 window, from " in err or "come in 2 windows, from " in err
-    assert "still wait for rows, and what needs these rows is not judged" in err
+    assert "on, and what needs them is not judged; --to" in err
     assert f"--to {begun.end:%Y-%m-%dT%H:%M:%SZ} judges it on the rows so far, as late" in err
     found, code = judge(path, None, begun.end, None)
     assert (code, capsys.readouterr().err) == (3, "")
