@@ -39,6 +39,7 @@ class Kind:
         names: their columns, and the paths into their records; empty if no file could be read.
         log: the log that their name says, such as feedback; None if it says none.
         top: whether they lie directly in the folder.
+        folders: those of them whose names differ in words, such as `news` and `shop`.
     """
 
     patterns: list[str]
@@ -46,6 +47,7 @@ class Kind:
     names: tuple[str, ...] = ()
     log: str | None = None
     top: bool = True
+    folders: set[str] = field(default_factory=set)
     roles: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -110,6 +112,9 @@ def tell_kinds_apart(
         same = kinds.setdefault((frozenset(names), log, top), Kind([], [], names, log, top))
         same.patterns.append(f"{glob.escape(base)}/{pattern}")
         same.files += some
+        same.folders.add(f"{base}/{pattern.rpartition('/')[0]}".rstrip("/"))
+    if len(kinds) == 1:
+        whole.folders = next(iter(kinds.values())).folders
     if sum(bool(kind.names) for kind in kinds.values()) < 2:
         return [whole]  # a file that cannot be read belongs to the only log there is
     wide = list(settings.paths)

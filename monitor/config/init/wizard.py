@@ -150,6 +150,12 @@ def _choices(kinds: Sequence[Kind], around: Neighbourhood, folder: Path) -> Iter
             f"its columns sound like {', '.join(kinds[0].roles)}" if kinds[0].roles else "nothing fits better"
         )
         yield f"exposures: took {_shown(kinds[0].patterns, folder)}, since {alike}"
+    if len(kinds[0].folders) > 1:
+        folders = ", ".join(_from(one, folder) for one in sorted(kinds[0].folders))
+        yield (
+            f"exposures: the files in {folders} have the same columns and became one log; if they are of "
+            "several recommenders, give those of one as LOG"
+        )
     used = {file.path for file in kinds[0].files}
     for name, log in around.beside.items():
         if log.by_name:
@@ -426,6 +432,15 @@ def _something_else(found: Profile, missing: Sequence[str]) -> str | None:
             "this looks like a log of what users did, not what they were shown; give the exposures as LOG, "
             "and this log with --feedback"
         )
+    if {c.REQUEST_ID, c.TS} & set(missing):
+        keys = [role for role in (c.ITEM_ID, c.USER_ID) if any(likeness(name, role) for name in names)]
+        log = {c.ITEM_ID: c.CATALOG, c.USER_ID: c.USERS}.get(keys[0]) if len(keys) == 1 else None
+        if log and all(one.distinct == one.present for one in found.columns if likeness(one.name, keys[0])):
+            one = keys[0].removesuffix("_id")
+            return (
+                f"this has one row for each {one} and looks like logs.{log}, not like exposures; give the "
+                f"exposures as LOG, and name this file under logs.{log}"
+            )
     return None
 
 

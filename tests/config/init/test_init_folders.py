@@ -148,6 +148,29 @@ def test_scored_samples_are_named_as_such(log):
     assert log(**{"a.csv": rows}).missing[0].startswith("this looks like scored samples of a model")
 
 
+@pytest.mark.parametrize(("rows", "name", "one"), [(CATALOG, "catalog", "item"), (USERS, "users", "user")])
+def test_a_table_of_items_or_users_is_named_as_such(log, rows, name, one):
+    assert log(**{"a.csv": rows}).missing[0] == (
+        f"this has one row for each {one} and looks like logs.{name}, not like exposures; give the exposures "
+        f"as LOG, and name this file under logs.{name}"
+    )
+
+
+def test_exposures_without_a_request_are_no_catalog(log):
+    rows = EXPOSURES.drop(columns="request_id")
+    once = rows.drop_duplicates("item_id")
+    for each in (rows, once):
+        assert "one row for each" not in log(**{"a.csv": each}).missing[0]
+
+
+def test_folders_with_names_of_their_own_may_be_several_recommenders(log):
+    both = {f"{name}/2026-03-0{day}.csv": EXPOSURES[day::3] for name in ("news", "shop") for day in (1, 2)}
+    assert log(**both).notes == (
+        "exposures: the files in log/news, log/shop have the same columns and became one log; if they are of "
+        "several recommenders, give those of one as LOG",
+    )
+
+
 def test_older_files_below_the_folder_are_another_log(log):
     written = log(**{"1.csv": EXPOSURES[::2], "2.csv": EXPOSURES[1::2], "old/1.csv": EXPOSURES})
     assert _paths(written) == {"exposures": "log/*.csv"}
