@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 import httpx
 import pytest
 
 from monitor.core.results import Status
-from monitor.history.snapshot import RecommenderState, Snapshot
+from monitor.history.snapshot import Change, RecommenderState, Snapshot
 from monitor.service.web.app import ReloadOutcome
 from monitor.service.web.server import serve
 from monitor.settings.server import ServerSettings
@@ -94,6 +95,28 @@ def test_hostile_names_of_recommenders_and_rules_are_linked_and_found():
         answer = web.get("/recommenders/ab/rules/a%2Fb%20%3Ci%3E%3F%23%25%22%27")
     assert answer.status_code == 200
     assert 'href="../../../static/style.css"' in answer.text
+
+
+def test_the_page_shows_what_changed_shortly_before_the_newest_problem():
+    shown = pictures.full()
+    (shop,) = (one for one in shown.recommenders if one.name == "shop")
+    newest = max(one.since for one in shop.series if one.result.status in (Status.VIOLATED, Status.ERROR))
+
+    def page(*changes: Change) -> str:
+        changed = replace(shop, changes=changes)
+        others = tuple(one for one in shown.recommenders if one.name != "shop")
+        with client(replace(shown, recommenders=(*others, changed))) as web:
+            return web.get("/recommenders/shop").text
+
+    old = Change(newest - timedelta(days=1, minutes=1), "an old list")
+    near = Change(newest - timedelta(hours=23), "a <b>new</b> list")
+    found = page(old, near)
+    assert "<h2>Changes since one day before the newest problem</h2>" in found
+    assert "<bdi>a &lt;b&gt;new&lt;/b&gt; list</bdi>" in found
+    assert "an old list" not in found
+    without = page(old)
+    assert "Changes since" not in without
+    assert "No change of a model, the config, a list or the catalog is known" in without
 
 
 def test_the_monitor_serves_its_own_runbooks(web):
