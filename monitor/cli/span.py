@@ -194,10 +194,9 @@ class _Worker:
         """Store the pairs of these windows."""
         engine, source = self._once.runtime.engine, self._once.evaluator.source
         kept = KeptPairs(self._job.state, self._job.checked.settings.name)
-        for window in windows:
-            if not self._stop.is_set():
-                keep_pairs(engine, source, kept, [window])
-                source.release(engine)
+        if not self._stop.is_set():
+            keep_pairs(engine, source, kept, windows)
+            source.release(engine)
 
     def judge(self, windows: Sequence[Window]) -> list[Evaluation]:
         found: list[Evaluation] = []

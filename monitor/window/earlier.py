@@ -8,7 +8,8 @@ judged one after the other, the days that all windows of a day look back on stay
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -26,7 +27,7 @@ from monitor.engines.duckdb import Engine, Same
 from monitor.history.kept import KeptPairs
 from monitor.history.sums import Sums
 from monitor.logs.empty import feedback_of
-from monitor.logs.index import readable
+from monitor.logs.index import readable, seconds
 from monitor.logs.reading import union
 from monitor.logs.source import Source
 from monitor.metrics.history import EXPOSURES, WINDOW
@@ -37,6 +38,8 @@ FEW: Final = 2_000_000
 """Pairs or actions, about 100 MB; more are added up for each query and never held in memory."""
 FEW_BEFORE: Final = 500_000
 """Pairs, each counted in every window that showed it, up to which windows look back on them together."""
+_AT_ONCE: Final = 100_000
+"""Exposures of windows whose pairs are stored in one pass."""
 _DAY: Final = timedelta(days=1)
 _FILE: Final = "__file"
 _IDS: Final = (c.USER_ID, c.ITEM_ID)
@@ -186,23 +189,54 @@ def keep_missing(engine: Engine, source: Source, kept: KeptPairs, span: Window) 
 
 def keep_pairs(engine: Engine, source: Source, kept: KeptPairs, windows: Iterable[Window]) -> None:
     """Store the pairs of these windows as the log has them now."""
-    for window in sorted(windows):
+    todo = deque(_runs(source, sorted(windows)))
+    while todo:
+        run = todo.popleft()
         try:
-            rows = source.load(engine, c.EXPOSURES, window, table="kept_source")
-            if rows is None:
-                kept.forget(window)
+            _keep_run(engine, source, kept, run)
+        except duckdb.IOException as exc:  # a file went away; a window can be judged without it
+            if len(run) > 1:
+                todo.extendleft([one] for one in reversed(run))
             else:
-                table = engine.create("kept_pairs", pairs(rows))
-                kept.keep(window, engine.relation(table))
-        except duckdb.IOException as exc:  # a file went away; this window can be judged without it
-            log.warning("the pairs of %s cannot be read: %s", window.start, readable(exc))
-    engine.drop("kept_source", "kept_pairs")
+                log.warning("the pairs of %s cannot be read: %s", run[0].start, readable(exc))
+    engine.drop("kept_source", "kept_pairs", "kept_window")
 
 
-def pairs(exposures: ir.Table) -> ir.Table:
-    """The pairs of a window that are stored: user, item, number of exposures."""
+def _runs(source: Source, windows: Sequence[Window]) -> Iterator[list[Window]]:
+    """Consecutive windows that have few rows together; a larger one alone."""
+    run: list[Window] = []
+    rows = 0
+    for window in windows:
+        own = source.exposures.rows(window)
+        if run and (run[-1].end != window.start or rows + own > _AT_ONCE):
+            yield run
+            run, rows = [], 0
+        run.append(window)
+        rows += own
+    if run:
+        yield run
+
+
+def _keep_run(engine: Engine, source: Source, kept: KeptPairs, run: Sequence[Window]) -> None:
+    """Store the pairs of consecutive windows, which are read in one pass."""
+    first, span = run[0], Window(run[0].start, run[-1].end)
+    rows = source.load(engine, c.EXPOSURES, span, table="kept_source")
+    if rows is not None:
+        since = rows[c.TS].epoch_seconds() - seconds(first.start)
+        number = since // int(first.length.total_seconds())
+        engine.create("kept_pairs", pairs(rows.mutate(**{WINDOW: number}), WINDOW))
+    for place, window in enumerate(run):
+        if source.exposures.files_in(window):
+            engine.view_of_group("kept_window", "kept_pairs", WINDOW, place)
+            kept.keep(window, engine.cursor.table("kept_window"))
+        else:
+            kept.forget(window)
+
+
+def pairs(exposures: ir.Table, *by: str) -> ir.Table:
+    """The pairs of a window that are stored, or of several by a key: user, item, number of exposures."""
     shown = exposures.filter(exposures[c.USER_ID].notnull(), exposures[c.ITEM_ID].notnull())
-    return shown.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: shown.count()})
+    return shown.group_by([c.USER_ID, c.ITEM_ID, *by]).aggregate(**{EXPOSURES: shown.count()})
 
 
 def remembered(

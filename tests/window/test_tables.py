@@ -16,6 +16,7 @@ from monitor.engines.duckdb import Engine
 from monitor.history.kept import KeptPairs
 from monitor.logs.empty import empty_exposures
 from monitor.window import earlier
+from monitor.window.earlier import keep_pairs
 from monitor.window.tables import prepare
 from tests.shop import DAY, HOUR, Shop, hour, one, rows, ruled
 
@@ -78,6 +79,48 @@ def test_a_lost_file_of_an_unjudged_window_does_not_stop_other_windows(shop: Sho
     tables = prepare(engine, source, hour(1), shop.evaluator.settings, shop.evaluator.kept)
     assert tables.shared.requests().count().execute() == 10
     assert shop.evaluator.kept.paths(DAY, DAY + HOUR, HOUR) == {}
+
+
+def test_the_pairs_of_several_windows_in_one_pass_are_those_of_each(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hours = [hour(number) for number in range(6)]
+    for number in (0, 1, 2, 4):  # nothing in the fourth and the sixth hour
+        edge = hour(number).end.replace(tzinfo=None) - timedelta(microseconds=1)
+        frame = rows(number, user_id=lambda row: None if row % 7 == 3 else f"u{row % 3}")
+        frame.loc[19, "ts"] = edge
+        frame.loc[18, "item_id"] = None
+        shop.write(f"logs/{number}.parquet", frame)
+    shop.write("logs/of-two-hours.csv", pd.concat([rows(1, 4), rows(2, 6)]))
+    source, engine, kept = shop.evaluator.source, shop.runtime.engine, shop.evaluator.kept
+    source.exposures.refresh(engine, DAY + 30 * HOUR)
+    loaded: list[str] = []
+    monkeypatch.setattr(
+        source, "load", lambda *a, load=source.load, **k: (loaded.append("x"), load(*a, **k))[1]
+    )
+    found = []
+    for most in (100_000, 0):
+        monkeypatch.setattr(earlier, "_AT_ONCE", most)
+        keep_pairs(engine, source, kept, hours)
+        found.append([pairs_of(kept, one) if kept.path(one).exists() else None for one in hours])
+        kept.forget_all()
+    assert found[0] == found[1]
+    assert [one is None for one in found[0]] == [False, False, False, True, False, True]
+    assert sum(found[0][1].values()) == 20 + 4 - 3 - 1
+    assert len(loaded) == 1 + 6
+
+
+def test_a_lost_file_costs_the_pairs_of_its_own_window_alone(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    paths = [shop.write(f"logs/{number}.parquet", rows(number)) for number in range(4)]
+    source, engine, kept = shop.evaluator.source, shop.runtime.engine, shop.evaluator.kept
+    source.exposures.refresh(engine, DAY + 30 * HOUR)
+    paths[2].unlink()
+    keep_pairs(engine, source, kept, [hour(number) for number in range(4)])
+    assert list(kept.paths(DAY, DAY + 4 * HOUR, HOUR)) == [hour(0), hour(1), hour(3)]
+    assert caplog.text.count("cannot be read") == 1
+    assert f"the pairs of {hour(2).start} cannot be read" in caplog.text
 
 
 def test_exposures_earlier_in_the_day_count_for_rules_of_a_day(shop: Shop) -> None:
