@@ -224,7 +224,7 @@ class DuckDBRuleEngine:
                 plan = self._evidence_plan(table, expectation, columns, order, limit)
                 if plan is None:
                     return []
-                if is_fixed(expectation):
+                if is_fixed(expectation, self._batch(table).id, self._gx):
                     _evidence.keep(key, plan)
             self._make_lists(plan.lists)
             return [dict(zip(columns, row, strict=True)) for row in self._gx.rows(plan.query).fetchall()]

@@ -20,7 +20,8 @@ from great_expectations.expectations.expectation import (
     Expectation,
     MulticolumnMapExpectation,
 )
-from great_expectations.validator.metric_configuration import MetricConfigurationID
+from great_expectations.validator.metric_configuration import MetricConfiguration, MetricConfigurationID
+from great_expectations.validator.validation_graph import ValidationGraph
 
 from monitor.rules.list_files import ListContent
 
@@ -33,6 +34,8 @@ FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0}
 """What a validation gives of each expectation: counts and no values. It is a part of some metrics' names."""
 _ROWS = "table.row_count"
 _NULLS = "column_values.nonnull.unexpected_count"
+_STATISTIC = "column."
+"""How the names of GX's metrics begin that are one value for all rows: `column.mean`, `column.max`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,27 +111,41 @@ class Plan:
         return Plan.of(kept, Record(list(self.statements), list(self.lists)))
 
 
-def is_fixed(expectation: Expectation) -> bool:
-    """Whether equal arguments mean the same rule: a list without a version may hold other ids by now."""
-    return not getattr(expectation, "list_path", None) or bool(getattr(expectation, "list_version", None))
+def is_fixed(expectation: Expectation, batch: str, engine: ExecutionEngine[Any]) -> bool:
+    """Whether equal arguments give the same statements on any rows.
 
-
-def counts_of(expectation: Expectation, batch: str, engine: ExecutionEngine[Any]) -> Counts | None:
-    """Which metrics give the counts of an expectation on a batch, as GX itself adds them up.
-
-    None for one that adds up in another way, or whose list may change under the same arguments.
+    A list without a version may hold other ids by now. A rule that compares each value with a statistic of
+    its column, such as the mean, writes the value of that into its statement.
     """
-    if not is_fixed(expectation):
-        return None
-    own = type(expectation)._validate
-    if own not in (_OF_COLUMN, _OF_COLUMNS, _OF_NULLS):
-        return None
+    if getattr(expectation, "list_path", None) and not getattr(expectation, "list_version", None):
+        return False
+    graph = ValidationGraph(execution_engine=engine)
+    for one in _asked_of(expectation, batch, engine).values():
+        graph.build_metric_dependency_graph(one, runtime_configuration={"result_format": dict(FORMAT)})
+    return not any(edge.left.metric_name.startswith(_STATISTIC) for edge in graph.edges)
+
+
+def _asked_of(
+    expectation: Expectation, batch: str, engine: ExecutionEngine[Any]
+) -> dict[str, MetricConfiguration]:
+    """The metrics that an expectation needs, by name."""
     configuration = expectation.configuration
     configuration.kwargs["batch_id"] = batch
     asked = configuration.to_domain_obj().get_validation_dependencies(
         execution_engine=engine, runtime_configuration={"result_format": dict(FORMAT)}
     )
-    ids = {name: one.id for name, one in asked.metric_configurations.items()}
+    return asked.metric_configurations
+
+
+def counts_of(expectation: Expectation, batch: str, engine: ExecutionEngine[Any]) -> Counts | None:
+    """Which metrics give the counts of an expectation on a batch, as GX itself adds them up.
+
+    None for one that adds up in another way, or that is not fixed.
+    """
+    own = type(expectation)._validate
+    if own not in (_OF_COLUMN, _OF_COLUMNS, _OF_NULLS) or not is_fixed(expectation, batch, engine):
+        return None
+    ids = {name: one.id for name, one in _asked_of(expectation, batch, engine).items()}
     violations = ids[f"{getattr(expectation, 'map_metric', '')}.unexpected_count"]
     if own is _OF_COLUMN:
         return Counts(violations, ids[_ROWS], ids[_NULLS])

@@ -169,3 +169,21 @@ def test_a_statement_that_fails_later_is_an_error_of_its_rule_alone(
     assert "catalog" in (missing.error or "")
     engine.connection.execute("CREATE TABLE catalog AS SELECT 'b' AS item_id")
     assert engine.judge("t", rules)[1].error is None
+
+
+def test_a_rule_that_compares_with_a_statistic_of_the_rows_is_planned_for_each_table(
+    engine: DuckDBRuleEngine,
+) -> None:
+    name = "expect_column_value_z_scores_to_be_less_than"
+    rules = [rule(name, column="x", threshold=1.5, double_sided=True)]
+    shown = []
+    for level in (0, 100, -7):
+        values = ", ".join(f"({level + one}::DOUBLE)" for one in (1.0, 1.1, 0.9, 1.0, 5.0))
+        engine.connection.execute(f"CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES {values}) AS t(x)")
+        (found,) = engine.judge("t", rules)
+        assert (found.samples, found.violations) == (5, 1)
+        shown.append(engine.evidence("t", rules[0], ["x"], ["x"], 9))
+    assert shown == [[{"x": 5.0}], [{"x": 105.0}], [{"x": -2.0}]]
+    query = "CREATE TABLE every AS SELECT x, 0 AS g FROM t UNION ALL SELECT x + 1000, 1 FROM t"
+    engine.connection.execute(query)
+    assert engine.judge_groups("every", rules, "g", [0, 1]) == {0: {}, 1: {}}
