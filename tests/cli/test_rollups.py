@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def test_the_days_of_a_backfill_are_those_of_the_log(folder: Path) -> None:
     done = run_monitor("backfill", "-c", "hours.yaml", *SPAN, cwd=folder)
     assert done.code == 0
-    assert f"shop: added up {DAYS} new day(s)\n" in done.out
+    assert f"shop: added up {DAYS} new days\n" in done.out
     exported = run_monitor("history", "export", "-c", "hours.yaml", cwd=folder)
     found = [one for one in map(json.loads, exported.out.splitlines()) if one["check"] == "rollups"]
     spans = [(one["window_start"][:10], one["labels"]["value"]) for one in found if one["metric"] == "gini"]
