@@ -199,7 +199,7 @@ def keep_pairs(engine: Engine, source: Source, kept: KeptPairs, windows: Iterabl
                 todo.extendleft([one] for one in reversed(run))
             else:
                 log.warning("the pairs of %s cannot be read: %s", run[0].start, readable(exc))
-    engine.drop("kept_source", "kept_pairs", "kept_window")
+    engine.drop("kept_source", "kept_pairs")
 
 
 def _runs(source: Source, windows: Sequence[Window]) -> Iterator[list[Window]]:
@@ -221,14 +221,17 @@ def _keep_run(engine: Engine, source: Source, kept: KeptPairs, run: Sequence[Win
     """Store the pairs of consecutive windows, which are read in one pass."""
     first, span = run[0], Window(run[0].start, run[-1].end)
     rows = source.load(engine, c.EXPOSURES, span, table="kept_source")
-    if rows is not None:
-        since = rows[c.TS].epoch_seconds() - seconds(first.start)
-        number = since // int(first.length.total_seconds())
-        engine.create("kept_pairs", pairs(rows.mutate(**{WINDOW: number}), WINDOW))
+    if rows is None:
+        for window in run:
+            kept.forget(window)
+        return
+    since = rows[c.TS].epoch_seconds() - seconds(first.start)
+    number = since // int(first.length.total_seconds())
+    found = engine.relation(engine.create("kept_pairs", pairs(rows.mutate(**{WINDOW: number}), WINDOW)))
     for place, window in enumerate(run):
         if source.exposures.files_in(window):
-            engine.view_of_group("kept_window", "kept_pairs", WINDOW, place)
-            kept.keep(window, engine.cursor.table("kept_window"))
+            own = found.filter(duckdb.ColumnExpression(WINDOW) == duckdb.ConstantExpression(place))
+            kept.keep(window, own.select(duckdb.StarExpression(exclude=[WINDOW])))
         else:
             kept.forget(window)
 
