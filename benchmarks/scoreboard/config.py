@@ -152,7 +152,13 @@ def _whole(world: World) -> dict[str, Any]:
                     "before": "16d",
                     "demand": {"log": {"path": f"logs/{VISITS}/*.parquet"}, "add": "value"},
                 },
-                "bands": {"holidays": [day.isoformat() for day in world.holidays]},
+                "bands": {
+                    "holidays": [day.isoformat() for day in world.holidays],
+                    "seasons": [
+                        {"from": one.first.isoformat(), "to": one.last.isoformat(), "what": "a season"}
+                        for one in world.seasons
+                    ],
+                },
             }
         ],
     }

@@ -12,9 +12,9 @@ import numpy as np
 from monitor.simulate.unsteady import Season, Step, Weather
 from monitor.simulate.world import HOUR, World
 
-TUNED: Final = (3, 4, 5)
+TUNED: Final = (5, 10, 11)
 """The seeds of the worlds that you may look at while you change the monitor."""
-HELD_BACK: Final = (10, 11)
+HELD_BACK: Final = (12, 13)
 """The seeds of the worlds that are never looked at while tuning: only a whole scoreboard runs them.
 
 Whoever changes the monitor because of one of them moves it to `TUNED` and draws a new seed here.

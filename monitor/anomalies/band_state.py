@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.anomalies.model_changes import Serving
-from monitor.anomalies.moments import a_day, moment_of, slots
+from monitor.anomalies.moments import a_day, moment_of, or_sunday, slots
 from monitor.anomalies.past import Floats, PastWindow, SeriesName
 from monitor.anomalies.presence import Presence
 from monitor.anomalies.series import DIMENSION_OTHER, WHOLE_REQUESTS, BandedSeries
@@ -176,6 +176,8 @@ class BandState:
         violated, there = np.zeros((2, len(self.series)), dtype=np.bool_)
         violated[columns], there[columns] = now.violated[chosen], True
         moment = moment_of(window, self._settings.zone, self._settings.days_off)
+        if is_new_season:
+            moment = or_sunday(moment)
         end = window.end.timestamp()
         known = self._is_missed & self._may_be_missing(there, values)
         lost = self.departures.side < 0
@@ -305,7 +307,7 @@ class BandState:
     def _turn_season(self, window: Window) -> bool:
         """Keep what was usual before a season, and return to it afterwards.
 
-        True in the first days of a season: its level is to be learned, however unusual it is.
+        True in the first days of a season: its level and shape are to be learned, however unusual they are.
         """
         local = (window.start + window.length / 2).astimezone(self._settings.zone).date()
         season = self._settings.season_of(local)

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Final
 
 from monitor.core.results import Window
-from monitor.statistics.bands.seasonal_filter import Moment
+from monitor.statistics.bands.seasonal_filter import SATURDAY, Moment
 
 DAY: Final = timedelta(days=1)
 _SUNDAY: Final = 6
@@ -67,6 +67,15 @@ def moment_of(window: Window, zone: tzinfo = UTC, days_off: Container[str] = ())
     if is_morning or window.length >= DAY:
         return Moment(slot, _SUNDAY, is_holiday)
     return Moment(slot, local.weekday(), is_holiday, _SUNDAY)
+
+
+def or_sunday(moment: Moment) -> Moment:
+    """The same time of day, where a working day may be like a Sunday, as in the first days of a season.
+
+    >>> or_sunday(Moment(slot=8, weekday=0)), or_sunday(Moment(slot=8, weekday=5)).or_weekday
+    (Moment(slot=8, weekday=0, is_holiday=False, or_weekday=6), None)
+    """
+    return moment if moment.weekday >= SATURDAY else moment._replace(or_weekday=_SUNDAY)
 
 
 def _slot(middle: datetime, length: timedelta, zone: tzinfo) -> int:

@@ -56,9 +56,14 @@ class Season:
         if not 0 <= self.like_weekend <= 1:
             raise ValueError(f"like_weekend lies in 0 to 1, got {self.like_weekend}")
 
+    @property
+    def last(self) -> date:
+        """Its last day."""
+        return self.first + timedelta(days=self.days - 1)
+
     def has(self, day: date) -> bool:
         """Whether a day belongs to the season."""
-        return self.first <= day < self.first + timedelta(days=self.days)
+        return self.first <= day <= self.last
 
 
 @dataclass(frozen=True, slots=True)

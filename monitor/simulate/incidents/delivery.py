@@ -138,7 +138,10 @@ INCIDENTS: Final = (
         says="A writer that retries too eagerly puts all rows of a request into the log a second time.",
         knob="share of the requests whose rows are written twice",
         sizes=sizes(0.3, 0.6, 1.0),
-        caught_by=(Caught("RecsysAnomaly", cause="traffic_surge"),),
+        caught_by=(
+            Caught("RecsysAnomaly", cause="traffic_surge"),
+            Caught("RecsysSoftRuleViolated", rule="duplicate_item"),
+        ),
         deliver=_exposures(doubled),
     ),
     Incident(

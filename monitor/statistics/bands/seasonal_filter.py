@@ -229,6 +229,7 @@ class SeasonalFilter(Columns):
         level = np.where(np.isnan(self._level), z - profile, self._level)
         noise = split_noise(self._covariance, z - level - profile, chance)
         remembered = noise.rho**self._age * self._memory
+        off = z - level - profile
         if moment.or_weekday is not None:
             other, _ = self._profile(slot, moment.or_weekday)
             nearest = np.clip(z - level - remembered, np.fmin(profile, other), np.fmax(profile, other))
@@ -263,8 +264,8 @@ class SeasonalFilter(Columns):
         wide = np.hypot(spreads * factor, more / _ROOTS) * holiday
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
         self._judged = _Judged(
-            moment, there, is_new, level, residual, residual - (centre - base), centre - base, sd, extra,
-            noise, found.means, spreads, last,
+            moment, there, is_new, level, off, residual, residual - (centre - base), centre - base, sd,
+            extra, noise, found.means, spreads, last,
         )  # fmt: skip
         return Forecast(
             expected, centre, wide[0], self._samples(many, slot), found.means, found.means / wide,
@@ -288,7 +289,8 @@ class SeasonalFilter(Columns):
         may = judged.there & np.asarray(allowed, np.bool_)
         if not judged.moment.is_holiday:
             self._learn_base(judged, may, np.asarray(moved, np.float64))
-            self._learn_noise(judged, may & ~judged.is_new)
+            if judged.moment.or_weekday is None:  # between two profiles, noise cannot be seen
+                self._learn_noise(judged, may & ~judged.is_new)
             self._learn_samples(judged, may)
         self._remember(judged, may)
 
@@ -314,14 +316,14 @@ class SeasonalFilter(Columns):
 
     def _learn_base(self, judged: _Judged, may: Bools, since: Floats) -> None:
         """Move level and profiles towards the window, each by its own step."""
-        (slot, weekday, *_), residual = judged.moment, judged.residual
+        (slot, weekday, *_), off = judged.moment, judged.off
         weekend = int(weekday >= SATURDAY)
         known = np.isfinite(np.fmax(self._day[0, slot], self._day[1, slot]))
         days = self.windows / self._a_day
         seen = self._seen[:, slot]
         of_day = seen[SATURDAY:].sum(axis=0) if weekend else seen[:SATURDAY].sum(axis=0)
         most = _CLIP * np.sqrt(judged.noise.total)
-        moved = np.where(of_day >= _FIRST_DAYS * self._alike, np.clip(residual, -most, most), residual)
+        moved = np.where(of_day >= _FIRST_DAYS * self._alike, np.clip(off, -most, most), off)
         gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._a_day
         step = np.where(since > 0, judged.error / np.maximum(since, 1), gain * moved)
         begun = np.where(may & np.isnan(self._level), judged.level, self._level)
@@ -386,7 +388,10 @@ class _Judged(NamedTuple):
     is_new: Bools
     """Whether no day of its kind was seen yet at this time."""
     level: Floats
+    off: Floats
+    """What the window differs from level and the profile of its own weekday."""
     residual: Floats
+    """The same, from the nearest profile that it may follow."""
     error: Floats
     remembered: Floats
     sd: Floats
