@@ -51,6 +51,9 @@ NEARLY_WHOLE: Final = 0.9
 YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
+"""So long a season teaches its level, however unusual it is."""
+_NEW_SHAPE: Final = timedelta(days=5)
+"""So long its working days may be like a Sunday: three of them or more, on whatever day it begins."""
 _WILD_BOUNDS: Final = 1.5  # one wild window takes no longer span beyond its bound, two do
 _LOST: Final = 0.5
 """Totals below this part of what is expected, in the mean of the longest span, are always out."""
@@ -169,14 +172,15 @@ class BandState:
         self._define(columns, now.definition[chosen])
         self._serving.see(now, names)
         self._change(window)
-        is_new_season = self._turn_season(window)
+        days = self._turn_season(window)
+        is_new_season = days is not None and days < _NEW_SEASON
         values, samples, errors = np.full((3, len(self.series)), np.nan)
         values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
         errors[columns] = now.error[chosen] / _HALF_OF_95
         violated, there = np.zeros((2, len(self.series)), dtype=np.bool_)
         violated[columns], there[columns] = now.violated[chosen], True
         moment = moment_of(window, self._settings.zone, self._settings.days_off)
-        if is_new_season:
+        if days is not None and days < _NEW_SHAPE:
             moment = or_sunday(moment)
         end = window.end.timestamp()
         known = self._is_missed & self._may_be_missing(there, values)
@@ -304,10 +308,10 @@ class BandState:
             for part in self._before_season[1:]:
                 part.begin_anew(which)
 
-    def _turn_season(self, window: Window) -> bool:
+    def _turn_season(self, window: Window) -> timedelta | None:
         """Keep what was usual before a season, and return to it afterwards.
 
-        True in the first days of a season: its level and shape are to be learned, however unusual they are.
+        The time since the first day of the season that the window lies in; None in no season.
         """
         local = (window.start + window.length / 2).astimezone(self._settings.zone).date()
         season = self._settings.season_of(local)
@@ -323,7 +327,7 @@ class BandState:
             self._before_season = first, self._filter.copy(), self._rare.copy()
             self._season_after = self.end or window.start
             self._filter.forget_level()
-        return first is not None and local - first < _NEW_SEASON
+        return None if first is None else local - first
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:
         """Whether a slice without rows would have a result if it had rows.

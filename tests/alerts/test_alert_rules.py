@@ -242,9 +242,16 @@ def test_the_base_of_a_link_to_evidence_is_that_of_a_monitor_that_has_the_series
 
 def test_only_the_watchdog_and_inhibiting_alerts_are_neither_page_nor_ticket() -> None:
     neither = {name for name, alert in ALERTS.items() if alert["labels"]["severity"] == "none"}
-    assert neither == {"RecsysWatchdog", "RecsysMaintenance", "RecsysFeedbackReturns", "RecsysNotRecorded"}
+    assert neither == {
+        "RecsysWatchdog",
+        "RecsysMaintenance",
+        "RecsysFeedbackReturns",
+        "RecsysLogReturns",
+        "RecsysNotRecorded",
+    }
 
 
-def test_the_feedback_alert_resolves_when_feedback_returns() -> None:
-    stalled, returns = ALERTS["RecsysFeedbackStalled"], ALERTS["RecsysFeedbackReturns"]
-    assert (returns["expr"], returns["for"]) == (stalled["expr"], stalled["for"])
+@pytest.mark.parametrize("log", ["Feedback", "Log"])
+def test_what_holds_back_after_a_silence_begins_with_the_alert_about_the_silence(log: str) -> None:
+    stalled, returns = ALERTS[f"Recsys{log}Stalled"], ALERTS[f"Recsys{log}Returns"]
+    assert (returns["expr"], returns.get("for")) == (stalled["expr"], stalled.get("for"))

@@ -192,6 +192,30 @@ def test_a_log_that_has_stopped_is_one_message(alertmanager: Alertmanager) -> No
     )
 
 
+def test_a_log_that_is_slower_when_it_comes_again_is_no_second_message(alertmanager: Alertmanager) -> None:
+    stalled, returns, late = map(alert, ("RecsysLogStalled", "RecsysLogReturns", "RecsysWindowLate"))
+    quiet, page = Group("nobody", "shop", ("RecsysLogReturns",)), Group("page", "shop", ("RecsysLogStalled",))
+    post(alertmanager, [stalled, returns, late, alert("RecsysWindowLate", "news")])
+    news = Group("ticket", "news", ("RecsysWindowLate",))
+    assert_groups(alertmanager, quiet, page, news, Group("ticket", "shop", (), held=("RecsysWindowLate",)))
+    post(alertmanager, [resolved(stalled), late])
+    assert_groups(alertmanager, quiet, news, Group("ticket", "shop", (), held=("RecsysWindowLate",)))
+    post(alertmanager, [resolved(returns), late])
+    assert_groups(alertmanager, news, Group("ticket", "shop", ("RecsysWindowLate",)))
+
+
+def test_a_hard_rule_explains_numbers_without_a_cause_and_no_other_ticket(alertmanager: Alertmanager) -> None:
+    other, stale = (alert("RecsysAnomaly", cause=cause) for cause in ("other", "lists_stale"))
+    elsewhere = alert("RecsysAnomaly", "news", cause="other")
+    post(alertmanager, [alert("RecsysHardRuleViolated", rule="blacklist"), other, stale, elsewhere])
+    assert_groups(
+        alertmanager,
+        Group("page", "shop", ("RecsysHardRuleViolated",)),
+        Group("ticket", "shop", ("RecsysAnomaly",), held=("RecsysAnomaly",)),
+        Group("ticket", "news", ("RecsysAnomaly",)),
+    )
+
+
 def test_returning_feedback_does_not_page_for_the_missing_actions(alertmanager: Alertmanager) -> None:
     returns = alert("RecsysFeedbackReturns")
     lost = alert("RecsysAnomalySevere", cause="clicks_lost")

@@ -86,6 +86,30 @@ def test_a_season_is_judged_with_alerts() -> None:
     assert found[lost].departed[0]
 
 
+@pytest.mark.parametrize("day", [0, 2])
+def test_in_the_first_days_of_a_season_a_working_day_may_be_like_a_sunday(day: int) -> None:
+    begin = 5 * WEEK + 24  # a Tuesday
+    mornings = range(6, 12)
+
+    def requests(number: int) -> float:
+        """At the weekend, and half as much from that day of the season on, the mornings are quiet."""
+        hour_of_day, is_weekend = number % 24, number // 24 % 7 >= 5
+        if hour_of_day not in mornings:
+            return 1.0
+        return 0.4 if is_weekend else 0.7 if number >= begin + 24 * day else 1.0
+
+    season = {"from": day_of(begin), "to": day_of(begin + 2 * WEEK), "what": "holidays"}
+    first = slice(begin + 24 * day, begin + 24 * day + 12)
+    assert any(step.departed[0] for step in steps(shop(requests), first.stop)[first])
+    found = steps(shop(requests), begin + 10 * 24, seasons=[season])
+    assert not any(step.departed[0] for step in found[begin:])
+    lost = first.start + 8
+    gone = steps(
+        shop(lambda number: requests(number) * (0.4 if number >= lost else 1)), lost + 2, seasons=[season]
+    )
+    assert gone[-1].departed[0]
+
+
 def test_users_follow_the_requests_and_are_lost_only_where_the_requests_are_there() -> None:
     begin = 5 * WEEK + 12
     fewer = steps(shop(lambda number: 0.6 if number >= begin else 1.0), begin + 2)[-1]

@@ -37,6 +37,9 @@ WILD = 5.0
 DAYS, SATURDAY = 7, 5
 _LEVEL = 1 / 5  # how far a day moves the level, once it is known
 _DAY = 0.12  # how far a day moves the profile of working days; twice as far at weekends, which are fewer
+_NEW_SHAPE = (
+    0.5  # a day moves its profile so far where another one may fit as well: the truth may lie between
+)
 _WEEK = 0.22  # how far a week moves the profile of a weekday
 _FADES = 0.99  # the profile of a weekday fades, so that it holds only what the weeks confirm
 _SPREAD = 1 / 25  # how far a day moves the spread of a slot, once it is known
@@ -263,9 +266,10 @@ class SeasonalFilter(Columns):
         holiday = np.where(steady, _STEADY, _HOLIDAY) if moment.is_holiday else 1.0
         wide = np.hypot(spreads * factor, more / _ROOTS) * holiday
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
+        is_new_shape = (moment.or_weekday is not None) & ((self.scales == Scale.COUNT) | ~np.asarray(steady))
         self._judged = _Judged(
-            moment, there, is_new, level, off, residual, residual - (centre - base), centre - base, sd,
-            extra, noise, found.means, spreads, last,
+            moment, there, is_new, is_new_shape, level, off, residual, residual - (centre - base),
+            centre - base, sd, extra, noise, found.means, spreads, last,
         )  # fmt: skip
         return Forecast(
             expected, centre, wide[0], self._samples(many, slot), found.means, found.means / wide,
@@ -323,12 +327,14 @@ class SeasonalFilter(Columns):
         seen = self._seen[:, slot]
         of_day = seen[SATURDAY:].sum(axis=0) if weekend else seen[:SATURDAY].sum(axis=0)
         most = _CLIP * np.sqrt(judged.noise.total)
-        moved = np.where(of_day >= _FIRST_DAYS * self._alike, np.clip(off, -most, most), off)
+        in_full = (of_day < _FIRST_DAYS * self._alike) | judged.is_new_shape
+        moved = np.where(in_full, off, np.clip(off, -most, most))
         gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._a_day
         step = np.where(since > 0, judged.error / np.maximum(since, 1), gain * moved)
         begun = np.where(may & np.isnan(self._level), judged.level, self._level)
         self._level = np.where(may & known, begun + step, begun)
         by_day = np.maximum(_DAY * (1 + weekend) / self._alike, 1 / (of_day + 1 + (known & (of_day == 0))))
+        by_day = np.where(judged.is_new_shape, np.maximum(by_day, _NEW_SHAPE / self._alike), by_day)
         by_week = np.where(seen[weekday] > 0, _WEEK / self._alike, 0.0) * (1 - by_day)
         own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
         day, week = np.nan_to_num(np.where(np.isnan(own), other, own)), self._week[weekday, slot]
@@ -387,6 +393,8 @@ class _Judged(NamedTuple):
     there: Bools
     is_new: Bools
     """Whether no day of its kind was seen yet at this time."""
+    is_new_shape: Bools
+    """Whether its own profile may not fit, and another one does, or one between them."""
     level: Floats
     off: Floats
     """What the window differs from level and the profile of its own weekday."""
