@@ -92,7 +92,7 @@ def test_in_the_first_days_of_a_season_a_working_day_may_be_like_a_sunday(day: i
     mornings = range(6, 12)
 
     def requests(number: int) -> float:
-        """At the weekend, and half as much from that day of the season on, the mornings are quiet."""
+        """Mornings are quiet at the weekend, and half as quiet from that day of the season on."""
         hour_of_day, is_weekend = number % 24, number // 24 % 7 >= 5
         if hour_of_day not in mornings:
             return 1.0

@@ -181,6 +181,39 @@ def test_a_holiday_has_a_wide_band_and_teaches_nothing_but_the_memory() -> None:
     assert low.expected[0] < same[0].expected[0] - 1
 
 
+def test_between_two_profiles_everything_is_expected_and_most_of_the_difference_is_learned() -> None:
+    counts, shares = Scale.COUNT, Scale.SHARE
+    model = SeasonalFilter(slots=1)
+    model.add_series([counts, counts, shares, shares])
+    steady = np.array([False, True, False, True])
+    working, sunday = np.array([1000.0, 1000.0, 0.5, 0.5]), np.array([500.0, 500.0, 0.3, 0.3])
+    samples = np.array([UNKNOWN, UNKNOWN, 1e6, 1e6])
+    between = np.array([700.0, 700.0, 0.38, 0.38])
+
+    def judged(values: np.ndarray, weekday: int, or_weekday: int | None = None) -> Forecast:
+        return model.judge(values, samples, Moment(0, weekday, or_weekday=or_weekday), steady=steady)
+
+    for day in range(42):
+        chance = 1 + 0.02 * (-1) ** (day // 7 % 2)
+        judged((sunday if day % 7 >= 5 else working) * chance, day % 7)
+        model.learn()
+    spread = model._spread.copy()
+    found = judged(between, 0, or_weekday=6)
+    assert np.abs(found.deviations[0]).max() < 0.01
+    assert found.expected == pytest.approx(between, rel=0.01)
+    assert np.abs(judged(between, 0).deviations[0]).min() > 4
+    below = judged(0.6 * sunday, 0, or_weekday=6)
+    assert below.deviations[0].max() < -4
+    judged(between, 0, or_weekday=6)
+    model.learn()
+    np.testing.assert_equal(model._spread, spread)
+    after = judged(working, 0).expected
+    # A day moves its profile by 0.5 here, that of its weekday by 0.22 x 0.5 and the level by 0.2, together by 0.81.
+    assert after[:2] == pytest.approx(1000 * 0.7**0.81, rel=0.02)  # counts are judged by their logarithm
+    assert after[2] == pytest.approx(0.5 - 0.81 * 0.12, abs=0.01)
+    assert after[3] > 0.5 - 0.51 * 0.12  # what follows the requests learns no more than on other days
+
+
 def test_a_series_is_judged_alike_alone_and_beside_others() -> None:
     values = shop(3, 500, 5)
     values[50:60, 2] = np.nan
