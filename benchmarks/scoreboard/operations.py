@@ -40,6 +40,9 @@ def _history_full(since: datetime, until: datetime) -> Operation:
             return False
         store = watched.daemon.store
         if minute == begins:
+            watched.housekeeping()  # what it frees later would be room
+            with store._database._engine.connect() as connection:
+                connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM"))
             event.listen(store._database._engine, "checkout", limit)
             with store.reading() as connection:
                 most[0] = connection.execute(text("PRAGMA page_count")).scalar_one()

@@ -51,7 +51,7 @@ NEARLY_WHOLE: Final = 0.9
 YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
-"""So long a season teaches its level, however unusual it is."""
+"""So long a season teaches its level, however unusual it is; not to what was out of its band before it."""
 _NEW_SHAPE: Final = timedelta(days=5)
 """So long its working days may be like a Sunday: three of them or more, on whatever day it begins."""
 _WILD_BOUNDS: Final = 1.5  # one wild window takes no longer span beyond its bound, two do
@@ -142,6 +142,7 @@ class BandState:
         self._serving = Serving()
         self._before_season: tuple[date, SeasonalFilter, RareSums] | None = None
         self._season_after: datetime | None = None  # the end of the last window before the season
+        self._out_before_season = np.empty(0, dtype=np.bool_)  # out of the band since before the season
 
     def copy(self) -> Self:
         """The same state, which goes its own way from here."""
@@ -173,7 +174,7 @@ class BandState:
         self._serving.see(now, names)
         self._change(window)
         days = self._turn_season(window)
-        is_new_season = days is not None and days < _NEW_SEASON
+        is_new_season = ~self._out_before_season & (days is not None and days < _NEW_SEASON)
         values, samples, errors = np.full((3, len(self.series)), np.nan)
         values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
         errors[columns] = now.error[chosen] / _HALF_OF_95
@@ -191,6 +192,7 @@ class BandState:
         forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._driver >= 0)
         rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
         step = self._decide(values, forecast, rare, there | missing, self._is_nearly_whole(samples))
+        self._out_before_season &= self.departures.side != 0
         young = step.points < YOUNG * (known_history(self._settings, self._length) / self._length)
         may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
         self._moves.learn(forecast.means[0], self._driver, may)
@@ -230,6 +232,7 @@ class BandState:
         self.departures.take_from(older.departures, here, theirs)
         self._presence.take_from(older._presence, here, theirs)
         self._began_with[here] = older._began_with[theirs]
+        self._out_before_season[here] = older._out_before_season[theirs]
         self._definition[here], self._seen[here] = older._definition[theirs], older._seen[theirs]
         self._serving = copy.deepcopy(older._serving)
         self.end = older.end
@@ -259,7 +262,9 @@ class BandState:
         self._definition = np.append(self._definition, np.full(len(new), None))
         self._learns = np.append(self._learns, np.zeros(len(new), dtype=np.int64))
         self._seen = np.append(self._seen, np.full(len(new), -np.inf))
-        self._began_with = np.append(self._began_with, np.zeros(len(new), dtype=np.bool_))
+        no = np.zeros(len(new), dtype=np.bool_)
+        self._began_with = np.append(self._began_with, no)
+        self._out_before_season = np.append(self._out_before_season, no)
         self._drawn = np.append(self._drawn, np.full((LONGEST, len(new)), np.nan), axis=1)
         self._wild = np.append(self._wild, np.full(len(new), WILD))
         self._is_count, self._is_share = self.scales == Scale.COUNT, self.scales == Scale.SHARE
@@ -326,7 +331,8 @@ class BandState:
         if first is not None and self._before_season is None:
             self._before_season = first, self._filter.copy(), self._rare.copy()
             self._season_after = self.end or window.start
-            self._filter.forget_level()
+            self._out_before_season = self.departures.side != 0
+            self._filter.forget_level(~self._out_before_season)
         return None if first is None else local - first
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:

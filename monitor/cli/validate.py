@@ -16,6 +16,7 @@ from monitor.config.load import load_checked
 from monitor.config.problems import ConfigError, Problem
 from monitor.config.validate.findings import ConfigFinding, Level, Reporter
 from monitor.config.validate.named_columns import rules_without_ground
+from monitor.core.text import plural
 from monitor.models.scorer import ScorerError, load_scorer
 from monitor.service.web.web_config import WebConfigError, load_web_config
 from monitor.settings.config import Config
@@ -37,7 +38,7 @@ def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
     ]
     if not found:
         rules = sum(len(one.rules) for one in checked)
-        text = f"{len(config.recommenders)} recommender(s), {rules} rule(s)"
+        text = f"{plural(len(config.recommenders), 'recommender')}, {plural(rules, 'rule')}"
         found.append(ConfigFinding(Level.OK, "", "", "config", text))
     now = datetime.now(UTC)
     for number, one in enumerate(checked):
@@ -120,4 +121,4 @@ def as_lines(path: Path, found: Sequence[ConfigFinding]) -> Iterator[str]:
         yield f"  {one.level:<8} {one.check:<8} {one.detail}"
     warnings = sum(one.level is Level.WARNING for one in found)
     if not any(one.level is Level.PROBLEM for one in found):
-        yield f"{path}: good" + (f", with {warnings} warning(s)" if warnings else "")
+        yield f"{path}: good" + (f", with {plural(warnings, 'warning')}" if warnings else "")

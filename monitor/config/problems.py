@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from monitor.core.errors import ExpectedError
-from monitor.core.text import SETTING_LENGTH, cut
+from monitor.core.text import SETTING_LENGTH, cut, plural
 
 KeyPath = tuple[str | int, ...]
 
@@ -35,7 +35,7 @@ class ConfigError(ExpectedError):
         self.problems = tuple(problems)
         count = len(self.problems)
         lines = "\n".join(f"  {problem}" for problem in self.problems)
-        super().__init__(f"{path}: {count} problem{'' if count == 1 else 's'}\n{lines}")
+        super().__init__(f"{path}: {plural(count, 'problem')}\n{lines}")
 
 
 def show_place(place: KeyPath) -> str:

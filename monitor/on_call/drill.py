@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import yaml
 
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError
 from monitor.on_call.routes import Muted, muted_receivers
 from monitor.settings.recommender import RecommenderSettings
@@ -177,5 +177,4 @@ def lasts(span: timedelta) -> str:
     >>> lasts(timedelta(minutes=15)), lasts(timedelta(minutes=1))
     ('15 minutes', '1 minute')
     """
-    minutes = round(span.total_seconds() / 60)
-    return f"{minutes} minute" + ("" if minutes == 1 else "s")
+    return plural(round(span.total_seconds() / 60), "minute")

@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from monitor.core.http_access import AccessError, read_secret
+from monitor.core.text import plural
 from monitor.on_call.message import read_message
 from monitor.on_call.robots import deliver
 from monitor.settings.on_call import RelaySettings, RelayTarget
@@ -68,7 +69,7 @@ def _relay(target: RelayTarget, body: bytes) -> Response:
         deliver(target, message)
     except AccessError as error:
         return _failed(target.name, str(error))
-    logger.info("%s: %s took a message with %d alert(s)", target.name, target.to, message.count)
+    logger.info("%s: %s took a message with %s", target.name, target.to, plural(message.count, "alert"))
     return PlainTextResponse("sent\n")
 
 

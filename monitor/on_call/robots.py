@@ -100,7 +100,9 @@ def _address(target: RelayTarget) -> str:
     except ValueError:
         is_web = False
     if not is_web:
-        raise AccessError(f"the file {sentence(target.url_file)} holds no http(s) address")
+        raise AccessError(
+            f"the file {sentence(target.url_file)} holds no address that begins with http:// or https://"
+        )
     for secret in (parts.path.rsplit("/", 1)[-1], *(value for _, value in parse_qsl(parts.query))):
         keep_secret(secret, HIDDEN)
     return url

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from monitor.core.results import VERDICTS, Result, ResultKind, Status, Window, worst_status
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.metrics.family import MODEL_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.result_json import result_as_json
@@ -134,7 +134,7 @@ class SpanSummary:
         for status, windows in self._named.items():
             most_first = sorted(windows.items(), key=lambda named: -len(named[1]))
             for name, where in most_first:
-                yield f"{status}: {visible(name)} in {len(where):,} window{'' if len(where) == 1 else 's'}"
+                yield f"{status}: {visible(name)} in {plural(len(where), 'window')}"
 
 
 def title(result: Result) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 from monitor.anomalies.specs import ANOMALY_SEVERITY
 from monitor.core.json_value import iso
 from monitor.core.results import Result, ResultKind, Window
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.history.reads import StoredResult
 from monitor.history.standing import Signal, signal_of
 from monitor.models.specs import CAUSE_LABEL
@@ -157,9 +157,8 @@ def summary(alerts: Sequence[PastAlert], span: timedelta) -> str:
     parts = []
     for severity in (PAGE, TICKET):
         number = sum(alert.severity == severity for alert in alerts)
-        plural = "" if number == 1 else "s"
         rate = f" ({number / weeks:.2g} a week)" if number and weeks else ""
-        parts.append(f"{number} {severity}{plural}{rate}" if number else f"no {severity}")
+        parts.append(f"{plural(number, severity)}{rate}" if number else f"no {severity}")
     return f"{', '.join(parts)} in {weeks:.3g} week{'' if weeks == 1 else 's'}"
 
 

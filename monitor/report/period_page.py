@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from monitor import __version__
 from monitor.core.results import VERDICTS, Status
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.report.judged_page import style_hash
 from monitor.report.numbers import moment, window
 from monitor.report.period import PastIncident, PeriodReport
@@ -76,7 +76,7 @@ def verdicts_text(judged: Counter[Status], not_judged: int = 0) -> str:
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}".capitalize()
+    return (plural(count, noun) if count else f"no {noun}s").capitalize()
 
 
 def _lines(report: PeriodReport) -> Iterator[str]:

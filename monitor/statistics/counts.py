@@ -21,7 +21,7 @@ def as_counts(values: ArrayLike, what: str = "counts", *, dimensions: int = 1, w
     """
     counts = np.asarray(values, np.float64)
     if counts.ndim != dimensions:
-        raise ValueError(f"{what} have {counts.ndim} dimension(s), not {dimensions}")
+        raise ValueError(f"{what} are {dimensions}-dimensional, got the shape {counts.shape}")
     if not bool(np.all(np.isfinite(counts) & (counts >= 0))):
         raise ValueError(f"{what} are finite and not negative")
     if whole and not bool(np.all(counts == np.floor(counts))):
@@ -39,7 +39,7 @@ def as_numbers(values: ArrayLike, what: str = "values") -> Floats:
     """
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1:
-        raise ValueError(f"{what} have {numbers.ndim} dimension(s), not 1")
+        raise ValueError(f"{what} are 1-dimensional, got the shape {numbers.shape}")
     if bool(np.isnan(numbers).any()):
         raise ValueError(f"{what} hold NaN; count those apart and leave them out")
     return numbers

@@ -86,6 +86,15 @@ def test_a_season_is_judged_with_alerts() -> None:
     assert found[lost].departed[0]
 
 
+def test_what_is_out_of_its_band_when_a_season_begins_stays_out_until_it_is_over() -> None:
+    begin = 5 * WEEK
+    lost, over = begin - 12, begin + 48
+    season = {"from": day_of(begin), "to": day_of(begin + 2 * WEEK), "what": "sale"}
+    found = steps(shop(lambda number: 0.5 if lost <= number < over else 0.9), over + 24, seasons=[season])
+    assert all(step.departed[0] for step in found[lost + 1 : over])
+    assert not any(step.departed[0] for step in found[over + 3 :])
+
+
 @pytest.mark.parametrize("day", [0, 2])
 def test_in_the_first_days_of_a_season_a_working_day_may_be_like_a_sunday(day: int) -> None:
     begin = 5 * WEEK + 24  # a Tuesday

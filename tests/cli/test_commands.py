@@ -148,7 +148,7 @@ def test_every_mistake_of_a_config_is_printed_at_once(monitor):
 def test_a_good_config_is_called_good(monitor):
     ran = monitor("validate", "--config", "ok.yaml")
     assert ran.code == 0
-    assert "config   1 recommender(s), 4 rule(s)" in ran.out
+    assert "config   1 recommender, 4 rules" in ran.out
     assert "ok.yaml: good" in ran.out
     assert ran.err == ""
 

@@ -97,7 +97,7 @@ def test_a_blacklisted_item_in_the_log_pages_with_a_link_to_the_evidence(chain: 
         "alertname": "RecsysHardRuleViolated", "recommender": "shop", "rule": "blacklist", "severity": "page",
         "owner": "search",
     }  # fmt: skip
-    assert page["annotations"]["offenders"] == f"item_id {FORBIDDEN} (1 row(s))"
+    assert page["annotations"]["offenders"] == f"item_id {FORBIDDEN} (1 row)"
     assert page["annotations"]["dashboard"] == f"{chain.monitor.url}/recommenders/shop"
     assert page["annotations"]["evidence"] == f"{chain.monitor.url}/recommenders/shop/rules/blacklist"
     assert page["annotations"]["runbook_url"] == f"{chain.monitor.url}/runbooks/RecsysHardRuleViolated"

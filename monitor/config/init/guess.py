@@ -11,6 +11,7 @@ from monitor.config.init.profile import Column, Profile
 from monitor.config.init.synonyms import ACTION_WORDS, likeness, plain
 from monitor.core import columns as c
 from monitor.core.record_path import parse
+from monitor.core.text import plural
 from monitor.logs.canonical import to_text
 from monitor.settings.recommender import sliced_column
 
@@ -136,7 +137,7 @@ def _values(role: str, column: Column) -> str:
         return f"counts {unit} since 1970" if unit else "its values are times"
     if role in (c.POSITION, c.SCORE, c.PROPENSITY, c.VALUE) and column.lowest is not None:
         return f"numbers from {column.lowest:g} to {column.highest:g}"
-    return f"{column.distinct:,} different value{'' if column.distinct == 1 else 's'}"
+    return plural(column.distinct, "different value")
 
 
 @dataclass(frozen=True, slots=True)

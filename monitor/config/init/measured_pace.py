@@ -12,6 +12,7 @@ from monitor.config.init.profile import Profile, spread
 from monitor.config.init.traits import Traits, moment
 from monitor.config.pace import Pace, part_of
 from monitor.core import columns as c
+from monitor.core.text import plural
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import canonical, to_text
 from monitor.logs.files import LogFile
@@ -47,10 +48,9 @@ def measure_pace(
         except (DeadlineExceeded, duckdb.Error):
             continue
         part = part_of(files, found.files)
-        several = "" if len(files) == 1 else "s"
         exact = len(files) == len(found.files)
         basis = (
-            f"counted in the whole log, {len(files):,} file{several}"
+            f"counted in the whole log, {plural(len(files), 'file')}"
             if exact
             else f"estimated by size from {len(files)} of {len(found.files):,} files"
         )

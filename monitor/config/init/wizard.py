@@ -41,7 +41,7 @@ from monitor.config.init.zones import Clock, zones
 from monitor.config.pace import Pace
 from monitor.config.problems import show_duration
 from monitor.core import columns as c
-from monitor.core.text import NAME_LENGTH, quoted
+from monitor.core.text import NAME_LENGTH, plural, quoted
 from monitor.engines.duckdb import Engine
 from monitor.settings.logs import LogSettings
 
@@ -447,11 +447,11 @@ def _something_else(found: Profile, missing: Sequence[str]) -> str | None:
 def _about_paths(paths: tuple[str, ...], found: Profile) -> str:
     count = len(found.files)
     if found.settings.is_table:
-        return f"a table of {count:,} data file{'' if count == 1 else 's'} when this was written"
+        return f"a table of {plural(count, 'data file')} when this was written"
     if count == 1 and len(paths) == 1 and re.search(r"\d", Path(paths[0]).name) and "://" not in paths[0]:
         ending = "".join(Path(paths[0]).suffixes[-2:])
         return f"one file; if new ones land beside it, write a glob such as *{ending}"
-    return f"{count:,} {_KINDS[found.kind]} file{'' if count == 1 else 's'} when this was written"
+    return f"{plural(count, f'{_KINDS[found.kind]} file')} when this was written"
 
 
 def _from(path: str, folder: Path) -> str:

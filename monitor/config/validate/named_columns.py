@@ -10,6 +10,7 @@ from monitor.config.look import LogSeen
 from monitor.config.problems import nearest
 from monitor.config.validate.findings import ConfigFinding, Level, Reporter
 from monitor.core import columns as c
+from monitor.core.text import plural
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.list_files import FILES, ListFileError
 from monitor.rules.list_tables import LIST_COLUMNS
@@ -207,7 +208,7 @@ def rules_without_ground(
             "rules", f"{_not_checked('rules', log)}: {_shortened(names)}", f"{where}.logs.{log}"
         )
     if sound and not problems and logs is not None:
-        yield say.ok("rules", f"{sound.total()} rule(s) have the columns and list files that they need")
+        yield say.ok("rules", f"the columns and list files of {plural(sound.total(), 'rule')} are there")
 
 
 def _inapplicable(

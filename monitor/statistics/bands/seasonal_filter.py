@@ -178,10 +178,11 @@ class SeasonalFilter(Columns):
         super().begin_anew(which)
         self.scales = scales
 
-    def forget_level(self) -> None:
-        """Take the level from the next window: it is another one from there on."""
-        self._level[:] = np.nan
-        self._memory[:] = 0.0
+    def forget_level(self, which: ArrayLike) -> None:
+        """Take the level of the series that are True from their next window: it is another one then."""
+        chosen = np.asarray(which, np.bool_)
+        self._level[chosen] = np.nan
+        self._memory[chosen] = 0.0
 
     def forget_last(self, which: ArrayLike) -> None:
         """Begin the longer spans of these series anew with the newest window: what lies before it is over."""

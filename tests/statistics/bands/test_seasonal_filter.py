@@ -208,7 +208,7 @@ def test_between_two_profiles_everything_is_expected_and_most_of_the_difference_
     model.learn()
     np.testing.assert_equal(model._spread, spread)
     after = judged(working, 0).expected
-    # A day moves its profile by 0.5 here, that of its weekday by 0.22 x 0.5 and the level by 0.2, together by 0.81.
+    # A day moves its profile by 0.5 here, that of its weekday by 0.22 x 0.5 and the level by 0.2: by 0.81.
     assert after[:2] == pytest.approx(1000 * 0.7**0.81, rel=0.02)  # counts are judged by their logarithm
     assert after[2] == pytest.approx(0.5 - 0.81 * 0.12, abs=0.01)
     assert after[3] > 0.5 - 0.51 * 0.12  # what follows the requests learns no more than on other days
