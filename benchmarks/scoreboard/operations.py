@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -41,8 +43,8 @@ def _history_full(since: datetime, until: datetime) -> Operation:
         store = watched.daemon.store
         if minute == begins:
             watched.housekeeping()  # what it frees later would be room
-            with store._database._engine.connect() as connection:
-                connection.execution_options(isolation_level="AUTOCOMMIT").execute(text("VACUUM"))
+            with closing(sqlite3.connect(watched.folder / "state" / "history.sqlite")) as history:
+                history.execute("VACUUM")
             event.listen(store._database._engine, "checkout", limit)
             with store.reading() as connection:
                 most[0] = connection.execute(text("PRAGMA page_count")).scalar_one()
