@@ -163,6 +163,7 @@ def test_an_operation_is_applied_to_the_monitor(
     monkeypatch.setattr(jobs, "checkpoints", MagicMock())
     monkeypatch.setattr(jobs, "Watched", MagicMock())
     monkeypatch.setattr(jobs, "play", play)
+    monkeypatch.setattr("benchmarks.scoreboard.operations.sqlite3", MagicMock())
     monkeypatch.setattr("benchmarks.scoreboard.operations.event", MagicMock())
     jobs.run(Job(PLANS[1], name, "large"), tmp_path, say=lambda _: None)
     assert done == [(name, False, True, False)]
