@@ -39,6 +39,7 @@ SEEN: list[tuple[str, Size, set[str]]] = [
     ("expired", "small", {"item_expired"}),
     ("zero_denominators", "small", {"zero_denominator"}),
     ("duplicates", "middle", {"duplicate_item"}),
+    ("log_doubles", "small", {"duplicate_item", "position_gaps"}),
     ("empty_scene", "middle", {"list_too_short"}),
     ("empty_new_users", "middle", {"list_too_short"}),
     ("empty_everyone", "middle", {"list_too_short"}),

@@ -69,5 +69,5 @@ def test_every_gauge_and_every_page_that_is_named_is_there():
     assert named <= all_families().keys()
     links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", TEXT)}
     local = sorted(link for link in links if not link.startswith("https://"))
-    assert len(local) == 8
+    assert len(local) == 9
     assert [link for link in local if not (ROOT / "docs" / link).is_file()] == []
