@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -188,6 +190,20 @@ def test_a_full_history_fails_every_minute_until_there_is_space(folder: Path) ->
         late = BEGIN + HOUR + 21 * MINUTE
         assert judged(watched)[WORLD.start + HOUR] == late
         assert list(judged(watched)) == [WORLD.start + n * HOUR for n in range(3)]
+
+
+def test_a_full_history_has_no_free_page(folder: Path) -> None:
+    full = operation(INCIDENTS["history_full"], 0.25, BEGIN)
+    with (
+        Watched(folder, "shop", BEGIN) as watched,
+        closing(sqlite3.connect(folder / "state" / "history.sqlite")) as history,
+    ):
+        history.execute("CREATE TABLE filler AS SELECT zeroblob(1000000) AS room")
+        history.execute("DROP TABLE filler")
+        history.commit()
+        assert history.execute("PRAGMA freelist_count").fetchone()[0] > 200
+        full(watched, BEGIN + MINUTE)
+        assert history.execute("PRAGMA freelist_count").fetchone() == (0,)
 
 
 def test_a_broken_rule_file_is_refused_and_the_old_rules_stay(folder: Path) -> None:
