@@ -188,7 +188,7 @@ def test_a_file_with_the_same_rows_counts_once(survey_of, tmp_path):
         }},
     ).found()  # fmt: skip
     assert (found.rows, found.counted) == (1, 1)
-    assert "hold the same rows" in " ".join(found.notes)
+    assert "the rows of 1 file of logs.survey are those of another file, and count once" in found.notes
 
 
 def users_of(survey):
