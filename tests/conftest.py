@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import sys
@@ -97,6 +98,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             known[item.path] = is_long(item.path) or starts_programs(getattr(item, "module", None))
         if known[item.path] or asks_for_much(item):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Search no more for garbage among what is loaded, as the daemon does: it took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -67,6 +67,21 @@ def test_help_needs_no_heavy_import(world):
     assert done.returncode == 0, done.stderr.decode()
 
 
+def test_no_garbage_is_searched_for_among_modules_that_are_being_loaded(world):
+    code = (
+        "import gc, sys; sys.argv = ['x', '--version']\n"
+        "from monitor.cli.app import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "import monitor.judging.runtime\n"
+        "sys.exit(gc.get_stats()[2]['collections'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=world, env=clean_environment(), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_the_version_is_printed(monitor):
     ran = monitor("--version")
     assert (ran.code, ran.out, ran.err) == (0, f"{__version__}\n", "")
