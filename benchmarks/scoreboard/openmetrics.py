@@ -45,11 +45,13 @@ def write(path: Path, targets: Iterable[Target], lookback: Lookback) -> int:
     return samples
 
 
-def write_firing(path: Path, alerts: Iterable[tuple[Target, Mapping[str, str]]]) -> None:
-    """Write `ALERTS` series that fire during the whole time of their target."""
+def write_firing(
+    path: Path, alerts: Iterable[tuple[Target, Mapping[str, str], Iterable[tuple[int, int]]]]
+) -> None:
+    """Write `ALERTS` series of alerts that fire from the first to the last minute of their spans."""
     with path.open("w", encoding="utf-8") as file:
-        for target, labels in alerts:
-            spans = [(target.first, target.last, Segment(target.first, 1.0))]
+        for target, labels, fires in alerts:
+            spans = [(first, last, Segment(first, 1.0)) for first, last in fires]
             _series(file.write, "ALERTS", {**labels, "alertstate": "firing"}, target, spans)
         file.write("# EOF\n")
 

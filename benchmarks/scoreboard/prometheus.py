@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ _POINTS: Final = 10_000  # Prometheus answers with 11,000 a series at most
 # A series that is gone is marked by a scrape; a sample a minute and a look at that minute say the same.
 _LOOKBACK: Final = "59s"
 _BLOCK: Final = "486h"  # promtool reads its input once more for every block
+_Present = dict[tuple[str, int, Labels], list[int]]  # target, number of the alert, labels -> times
 
 
 def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, list[Episode]]:
@@ -29,6 +30,7 @@ def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, li
     monitor that is not there at all) says nothing of a single target and is left out.
     """
     known = selectors(alert.expr for alert in alerts)
+    by_name = {target.name: target for target in targets}
     with tempfile.TemporaryDirectory(prefix="scoreboard-") as scratch:
         folder = Path(scratch)
         text = folder / "samples.om"
@@ -41,11 +43,14 @@ def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, li
                 for number, alert in enumerate(alerts)
                 for name, labels, moments in _results(url, alert.expr, targets)
             }
-        asking = [key for key in present if _asks_of_itself(alerts[key[1]])]
+        asking = [key for key in present if _asks_of(alerts[key[1]]) == alerts[key[1]].name]
         if asking:
-            by_name = {target.name: target for target in targets}
             fires = [
-                (by_name[name], {"alertname": alerts[number].name, **dict(labels)})
+                (
+                    by_name[name],
+                    {"alertname": alerts[number].name, **dict(labels)},
+                    [(by_name[name].first, by_name[name].last)],
+                )
                 for name, number, labels in asking
             ]
             openmetrics.write_firing(text, fires)
@@ -58,22 +63,57 @@ def episodes(targets: Sequence[Target], alerts: Sequence[Alert]) -> dict[str, li
                             present[name, number, labels] = standing(
                                 moments, held, step=STEP, wait=alert.wait, keep=alert.keep
                             )
-    found: dict[str, list[Episode]] = {}
-    for target in targets:
-        mine = [
-            (number, dict(labels), m) for (name, number, labels), m in present.items() if name == target.name
-        ]
-        fired = [one for number, labels, m in mine for one in _of(target, alerts[number], labels, m)]
-        found[target.name] = sorted(fired, key=lambda one: (one.since, one.name))
-    return found
+        present |= _asking_of_others(folder, by_name, alerts, present)
+    found: dict[str, list[Episode]] = {name: [] for name in by_name}
+    for (name, number, labels), moments in present.items():
+        found[name] += _of(by_name[name], alerts[number], dict(labels), moments)
+    return {name: sorted(mine, key=lambda one: (one.since, one.name)) for name, mine in found.items()}
 
 
-def _asks_of_itself(alert: Alert) -> bool:
-    """Whether the expression reads the alert's own state. Raises ValueError if it reads another alert's."""
+def _asking_of_others(
+    folder: Path, targets: Mapping[str, Target], alerts: Sequence[Alert], present: _Present
+) -> _Present:
+    """The results of the alerts that read the state of others, once these others are known."""
+    asking = {n: asked for n, one in enumerate(alerts) if (asked := _asks_of(one)) not in ("", one.name)}
+    asked_for = set(asking.values())
+    for alert in alerts:
+        if alert.name in asked_for and _asks_of(alert):
+            raise ValueError(f"{alert.name} reads the state of an alert, and another alert reads its own")
+    fires = []
+    for (name, number, labels), moments in present.items():
+        if alerts[number].name not in asked_for:
+            continue
+        target = targets[name]
+        for one in _of(target, alerts[number], dict(labels), moments):
+            until = target.last + 1 if one.until is None else one.until // 60
+            fires.append((target, one.labels, [(one.since // 60, until - 1)]))
+    if not fires:
+        return {}
+    openmetrics.write_firing(folder / "samples.om", fires)
+    make_blocks(folder / "samples.om", folder / "data")
+    with running(folder) as url:
+        return {
+            (name, number, labels): moments
+            for number in asking
+            for name, labels, moments in _results(url, alerts[number].expr, list(targets.values()))
+        }
+
+
+def _asks_of(alert: Alert) -> str:
+    """The alert whose state the expression reads, empty if it reads none.
+
+    Raises ValueError if it reads several, or another state than firing.
+    """
     asked = selectors([alert.expr]).get("ALERTS", [])
-    if not all(one.matches({"alertname": alert.name, "alertstate": "firing"}) for one in asked):
-        raise ValueError(f"{alert.name} asks whether another alert fires; that is not known here")
-    return bool(asked)
+    names = {
+        value for one in asked for label, kind, value in one.matchers if (label, kind) == ("alertname", "=")
+    }
+    if not asked:
+        return ""
+    (name,) = names if len(names) == 1 else ("",)
+    if not all(one.matches({"alertname": name, "alertstate": "firing"}) for one in asked):
+        raise ValueError(f"{alert.name} asks more than whether one other alert fires; that is not known here")
+    return name
 
 
 def make_blocks(text: Path, folder: Path) -> None:

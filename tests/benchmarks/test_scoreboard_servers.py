@@ -128,11 +128,53 @@ def test_an_alert_that_reads_its_own_state_keeps_firing() -> None:
     assert found == {"stands": [(0, 90 + keep)], "never": [], "again": [(0, 30 + keep), (90, None)]}
 
 
-def test_an_alert_that_reads_the_state_of_another_is_refused() -> None:
+def test_an_alert_that_reads_the_state_of_another_fires_with_it() -> None:
     need("promtool", "prometheus")
-    asks = Alert("A", 'up == 1 and on () ALERTS{alertname="B", alertstate="firing"} or up', 0, 0, {})
-    with pytest.raises(ValueError, match="A asks whether another alert fires"):
+    shop = ("recommender", "shop")
+
+    def run(*errors: float) -> Recorded:
+        recorded = Recorded()
+        for minute, count in enumerate(errors):
+            recorded.take(
+                DAY + minute,
+                {
+                    ("recsys_store_errors_total", (("fault", "full"),)): count,
+                    ("recsys_recommender_info", (shop, ("owned_by", ""))): 1.0,
+                },
+            )
+        return recorded
+
+    counts = {"full": range(40), "fine": [0] * 40}
+    targets = [Target(name, run(*map(float, some)), DAY, DAY + 39) for name, some in counts.items()]
+    found = episodes(targets, read_alerts())
+    page, note = (
+        next(one for one in found["full"] if one.name == name)
+        for name in ("RecsysHistoryErrors", "RecsysNotRecorded")
+    )
+    assert (note.since, note.until) == (page.since, None)
+    assert note.labels["recommender"] == "full"
+    assert not {"RecsysHistoryErrors", "RecsysNotRecorded"} & {one.name for one in found["fine"]}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ['alertname=~"B|C", alertstate="firing"', 'alertname="B", alertstate="pending"', 'recommender="x"'],
+)
+def test_an_alert_that_asks_for_more_than_one_other_that_fires_is_refused(asked: str) -> None:
+    need("promtool", "prometheus")
+    asks = Alert("A", f"up == 1 and on () ALERTS{{{asked}}} or up", 0, 0, {})
+    with pytest.raises(ValueError, match="A asks more than whether one other alert fires"):
         episodes([Target("one", Recorded(), DAY, DAY + 1)], [asks])
+
+
+def test_two_alerts_deep_is_refused() -> None:
+    need("promtool", "prometheus")
+    chain = [
+        Alert(name, f'up unless on () ALERTS{{alertname="{asked}", alertstate="firing"}}', 0, 0, {})
+        for name, asked in (("A", "B"), ("B", "C"))
+    ]
+    with pytest.raises(ValueError, match="B reads the state of an alert, and another alert reads its own"):
+        episodes([Target("one", Recorded(), DAY, DAY + 1)], chain)
 
 
 def test_invalid_openmetrics_is_an_error(tmp_path: Path) -> None:
