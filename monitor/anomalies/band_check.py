@@ -18,9 +18,9 @@ from monitor.anomalies.causes import EXPOSURE_CAUSES, FEEDBACK_CAUSES, Cause
 from monitor.anomalies.explain import SliceKey, anomalies
 from monitor.anomalies.model_changes import model_changes
 from monitor.anomalies.moments import DAY
-from monitor.anomalies.past import PastWindow, PastWindows, SeriesName, markers
+from monitor.anomalies.past import PastWindow, PastWindows, SeriesName, markers, read_windows
 from monitor.anomalies.results import Banded
-from monitor.anomalies.specs import ANOMALY, DEVIATION
+from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY, DEVIATION
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window
 from monitor.history.rows import evidence_of
@@ -91,11 +91,13 @@ class BandCheck(Check[HistoryJob]):
             Banded.unseen(state.series[column], float(state.departures.side[column]))
             for column in state.unseen(step)
         ]
+        standing, gone = self._standing(store, window) if self.name == OF_FEEDBACK else ({}, {})
         return results + anomalies(
             banded,
             _CAUSES[self.name],
             version=self._band_definition,
-            before=self._standing(store, window) if self.name == OF_FEEDBACK else {},
+            before=standing,
+            gone=gone,
             notes=self._notes(window, list(day.values()), names),
         )
 
@@ -105,19 +107,28 @@ class BandCheck(Check[HistoryJob]):
         causes = [one for one in results if one.metric != DEVIATION.name]
         return window_status(causes) if is_any else Status.NO_DATA
 
-    def _standing(self, store: Store, window: Window) -> dict[str, set[SliceKey]]:
-        """The violated causes of the exposures of this window, with their places, from their evidence."""
+    def _standing(self, store: Store, window: Window) -> tuple[dict[str, set[SliceKey]], dict[str, float]]:
+        """The violated causes of the exposures of this window.
+
+        Returns their places, from their evidence, and the missing share of each that has one.
+        """
         with store.reading() as connection:
             windows = markers(connection, self._recommender, NAME, [window.end], window.length)
             evidence = evidence_of(connection, [one.id for one in windows])
-            names = self._anomalies.names(
-                connection, np.array([number for _, number in evidence], dtype=np.int64)
-            )
-        return {
+            severe = read_windows(connection, windows, ANOMALY_SEVERITY.name)
+            named = [*(number for _, number in evidence), *(n for one in severe for n in one.series.tolist())]
+            names = self._anomalies.names(connection, np.array(named, dtype=np.int64))
+        places = {
             names[number].labels[CAUSE_LABEL]: {(row["dimension"], row["value"]) for row in rows}
             for (_, number), rows in evidence.items()
             if names[number].metric == ANOMALY.name
         }
+        shares = {
+            names[number].labels[CAUSE_LABEL]: share
+            for one in severe
+            for number, share in zip(one.series.tolist(), one.value.tolist(), strict=True)
+        }
+        return places, {name: share for name, share in shares.items() if name in places}
 
     def _notes(
         self, window: Window, windows: Sequence[PastWindow], names: Mapping[int, SeriesName]

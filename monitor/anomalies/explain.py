@@ -13,6 +13,9 @@ from monitor.core.results import MOST_EVIDENCE, Result, Status
 from monitor.models.specs import CAUSE_LABEL
 
 ROWS: Final = 20  # rows of evidence; more if there are more places
+_AT_MOST: Final = (
+    2.0  # times the missing share of the cause that explains it; the lists lost may be the best ones
+)
 
 SliceKey = tuple[str, str]
 """A dimension and its value; WHOLE stands for no slice."""
@@ -25,12 +28,14 @@ def anomalies(
     *,
     version: str,
     before: Mapping[str, Collection[SliceKey]] | None = None,
+    gone: Mapping[str, float] | None = None,
     notes: Sequence[str] = (),
 ) -> list[Result]:
     """One result for each cause: violated with its series, ok, or `no_data`.
 
     - A cause follows from another one that is violated in the whole, or in every place of this cause: a lost
-      scene does not explain other scenes.
+      scene does not explain other scenes. A missing share is explained by at least half as large a one: three
+      empty lists in a thousand do not explain that four in ten clicks are gone.
     - A series that the number of rows moves is no sign of another cause beside such a cause, and explains
       none.
     - A departure of `NO_SIGN` belongs to no cause.
@@ -43,9 +48,11 @@ def anomalies(
         causes: the causes of this part of a window, in their order.
         version: the definition of the results.
         before: the violated causes of another part of the same window, with their places.
+        gone: the missing share of each of these that has one.
         notes: known changes near the window, added to the detail of a violated cause.
     """
     standing = {name: set(places) for name, places in (before or {}).items()}
+    shares = dict(gone or {})
     banded = sum(one.is_judged for one in found)
     departed = [one for one in found if one.departed and not one.follows and _is_a_sign(one)]
     left = departed
@@ -62,7 +69,14 @@ def anomalies(
         learning = [one for one in learning if one not in over]
         own = [one for one in mine if not _bringing(one, standing)]
         here = {_place(one) for one in own or lost if not _bringing(one, standing)}
-        by = [name for name in cause.follows if here and _explains(standing.get(name, set()), here)]
+        share = _severity(cause, own, found) if own and WHOLE in here else None
+        by = [
+            name
+            for name in cause.follows
+            if here and _explains(standing.get(name, set()), here) and _is_enough(shares.get(name), share)
+        ]
+        if share is not None:
+            shares[cause.name] = share
         if own:
             results += _reported(cause, own, by, found, banded, version, notes)
         elif mine and not lost:
@@ -99,6 +113,11 @@ def _bringing(one: Banded, standing: Mapping[str, Collection[SliceKey]]) -> list
 
 def _explains(places: Collection[SliceKey], here: Collection[SliceKey]) -> bool:
     return WHOLE in places or (bool(places) and set(here) <= set(places))
+
+
+def _is_enough(share: float | None, wanted: float | None) -> bool:
+    """Whether a missing share explains another one; a cause without a share explains as its places say."""
+    return share is None or wanted is None or wanted <= _AT_MOST * share
 
 
 def _reported(

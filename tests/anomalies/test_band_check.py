@@ -222,20 +222,28 @@ def test_the_first_window_ever_is_no_data_with_a_reason(tmp_path):
         }
 
 
-def test_a_cause_in_the_exposures_explains_a_cause_in_the_feedback(store):
+@pytest.mark.parametrize(
+    ("failing", "status", "detail"),
+    [
+        pytest.param(0.9, Status.OK, "follows from lists_empty; ", id="nearly all lists are empty"),
+        pytest.param(0.1, Status.VIOLATED, "fewer actions on what was shown", id="a tenth of them is"),
+    ],
+)  # fmt: skip
+def test_a_cause_in_the_exposures_explains_as_large_a_loss_in_the_feedback(store, failing, status, detail):
     for number in range(NOW):
         store_hour(
             store, number, [measured("action_volume", 300.0 + number % 7, event="click")], check=OF_FEEDBACK
         )
     shown, clicked = a_check(), a_check(OF_FEEDBACK)
     results = []
-    for number, failing in ((NOW, 0.9), (NOW + 1, 0.9)):
+    for number in (NOW, NOW + 1):
         store_hour(store, number, changed(usual_hour(number), {("failure", ""): failing}))
-        judge(store, shown, number)
+        of_lists = judge(store, shown, number)
         store_hour(store, number, [measured("action_volume", 20.0, event="click")], check=OF_FEEDBACK)
         results.append(result_of(judge(store, clicked, number), "anomaly", cause="clicks_lost"))
-    assert results[1].status is Status.OK
-    assert results[1].detail.startswith("follows from lists_empty; ")
+    assert causes(of_lists) == ["lists_empty"]
+    assert results[1].status is status
+    assert results[1].detail.startswith(detail)
 
 
 def test_a_lost_scene_in_the_exposures_does_not_explain_a_loss_in_all_feedback(store):

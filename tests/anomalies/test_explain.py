@@ -16,6 +16,7 @@ from tests.anomalies.departures import anomaly_results, missing, out, violated_c
 SURGE = out("volume", "above", "requests")
 LOSS = out("volume", "below", "requests")
 FEW_CLICKS = out("action_volume", "below", of="event=click")
+EMPTY = out("failure", "above", "pv", measured=0.5, expected=0.002)
 MANY_CLICKS = out("action_volume", "above", of="event=click")
 FRAUD = out("top_user_share", "above", "top_1_percent", "event=click")
 WORSE = out("ndcg", "below", of="k=10")
@@ -25,7 +26,7 @@ WORSE = out("ndcg", "below", of="k=10")
     ("found", "first"),
     [
         ([LOSS, FEW_CLICKS, FRAUD, WORSE], "traffic_lost"),
-        ([out("failure", "above", "pv"), FEW_CLICKS, FRAUD, WORSE], "lists_empty"),
+        ([EMPTY, FEW_CLICKS, FRAUD, WORSE], "lists_empty"),
         ([SURGE, MANY_CLICKS, WORSE], "traffic_surge"),
         ([SURGE, WORSE], "traffic_surge"),
     ],
@@ -41,6 +42,19 @@ def test_a_cause_in_one_scene_explains_only_that_scene() -> None:
                      for one in (FEW_CLICKS, WORSE))  # fmt: skip
     assert violated_causes([gone, clicks, worse]) == ["scene_lost"]
     assert violated_causes([gone, clicks, WORSE]) == ["scene_lost", "ranking_worse"]
+
+
+@pytest.mark.parametrize(("empty", "both"), [(0.09, False), (0.08, True), (0.005, True)])
+def test_a_few_empty_lists_do_not_explain_that_a_sixth_of_the_actions_is_gone(
+    empty: float, both: bool
+) -> None:
+    some = out("failure", "above", "pv", measured=empty, expected=0.0)
+    lost = ["clicks_lost"] if both else []
+    assert violated_causes([some, FEW_CLICKS]) == ["lists_empty", *lost]
+    before = {"lists_empty": [WHOLE]}
+    assert violated_causes([FEW_CLICKS], FEEDBACK_CAUSES, before=before, gone={"lists_empty": empty}) == lost
+    in_a_scene = replace(FEW_CLICKS, series=replace(FEW_CLICKS.series, dimension="scene", value="home"))
+    assert violated_causes([some, in_a_scene]) == ["lists_empty"]  # how many are gone there is not known
 
 
 MOVED = [  # series that more rows move; the cause of each alone, above and below
