@@ -128,7 +128,7 @@ class BandCheck(Check[HistoryJob]):
             for one in severe
             for number, share in zip(one.series.tolist(), one.value.tolist(), strict=True)
         }
-        return places, {name: share for name, share in shares.items() if name in places}
+        return places, {name: one for name, one in shares.items() if name in places and math.isfinite(one)}
 
     def _notes(
         self, window: Window, windows: Sequence[PastWindow], names: Mapping[int, SeriesName]

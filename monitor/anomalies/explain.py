@@ -13,9 +13,8 @@ from monitor.core.results import MOST_EVIDENCE, Result, Status
 from monitor.models.specs import CAUSE_LABEL
 
 ROWS: Final = 20  # rows of evidence; more if there are more places
-_AT_MOST: Final = (
-    2.0  # times the missing share of the cause that explains it; the lists lost may be the best ones
-)
+# A loss is at most so many times the one that explains it: what is lost may have been the best of the lists.
+_AT_MOST: Final = 2.0
 
 SliceKey = tuple[str, str]
 """A dimension and its value; WHOLE stands for no slice."""
@@ -116,8 +115,8 @@ def _explains(places: Collection[SliceKey], here: Collection[SliceKey]) -> bool:
 
 
 def _is_enough(share: float | None, wanted: float | None) -> bool:
-    """Whether a missing share explains another one; a cause without a share explains as its places say."""
-    return share is None or wanted is None or wanted <= _AT_MOST * share
+    """Whether a missing share explains another one. A cause without a share explains as its places say."""
+    return not share or wanted is None or wanted <= _AT_MOST * share
 
 
 def _reported(

@@ -55,6 +55,8 @@ def test_a_few_empty_lists_do_not_explain_that_a_sixth_of_the_actions_is_gone(
     assert violated_causes([FEW_CLICKS], FEEDBACK_CAUSES, before=before, gone={"lists_empty": empty}) == lost
     in_a_scene = replace(FEW_CLICKS, series=replace(FEW_CLICKS.series, dimension="scene", value="home"))
     assert violated_causes([some, in_a_scene]) == ["lists_empty"]  # how many are gone there is not known
+    too_short = out("coverage", "below", "pv")  # has no share of empty lists
+    assert violated_causes([too_short, FEW_CLICKS]) == ["lists_empty"]
 
 
 MOVED = [  # series that more rows move; the cause of each alone, above and below
