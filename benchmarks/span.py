@@ -23,7 +23,7 @@ import duckdb
 from benchmarks import data, page
 from benchmarks.small_window import run_by_hand
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
+START = datetime(2025, 1, 1, tzinfo=UTC)  # a year of it is over: windows that are not are not judged
 HOUR = timedelta(hours=1)
 USERS, ITEMS = 5_000, 2_000
 CONFIG = """\
