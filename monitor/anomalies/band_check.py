@@ -115,7 +115,7 @@ class BandCheck(Check[HistoryJob]):
         with store.reading() as connection:
             windows = markers(connection, self._recommender, NAME, [window.end], window.length)
             evidence = evidence_of(connection, [one.id for one in windows])
-            severe = read_windows(connection, windows, ANOMALY_SEVERITY.name)
+            severe = read_windows(connection, windows, ANOMALY_SEVERITY.name) if evidence else []
             named = [*(number for _, number in evidence), *(n for one in severe for n in one.series.tolist())]
             names = self._anomalies.names(connection, np.array(named, dtype=np.int64))
         places = {

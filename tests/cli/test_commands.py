@@ -52,32 +52,33 @@ def test_the_page_of_the_command_line_is_the_generated_one():
         assert f"\n## {path.removeprefix('recsys-monitor ')}\n" in page
 
 
-def test_help_needs_no_heavy_import(world):
-    code = (
-        "import sys; sys.argv = ['x', 'check', '--help']\n"
+def run_and_then(world, arguments, code):
+    """Run a command in a Python of its own, and then this code."""
+    before = (
+        f"import gc, sys; sys.argv = {['x', *arguments]}\n"
         "from monitor.cli.app import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "heavy = {'great_expectations', 'duckdb', 'ibis', 'pandas', 'sqlalchemy'} & set(sys.modules)\n"
-        "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=world, env=clean_environment(), capture_output=True, check=False
+    return subprocess.run(
+        [sys.executable, "-c", before + code],
+        cwd=world, env=clean_environment(), capture_output=True, check=False,
+    )  # fmt: skip
+
+
+def test_help_needs_no_heavy_import(world):
+    done = run_and_then(
+        world,
+        ["check", "--help"],
+        "heavy = {'great_expectations', 'duckdb', 'ibis', 'pandas', 'sqlalchemy'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)",
     )
     assert done.returncode == 0, done.stderr.decode()
 
 
 def test_no_garbage_is_searched_for_among_modules_that_are_being_loaded(world):
-    code = (
-        "import gc, sys; sys.argv = ['x', '--version']\n"
-        "from monitor.cli.app import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "import monitor.judging.runtime\n"
-        "sys.exit(gc.get_stats()[2]['collections'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=world, env=clean_environment(), capture_output=True, check=False
+    done = run_and_then(
+        world, ["--version"], "import monitor.judging.runtime; sys.exit(gc.get_stats()[2]['collections'])"
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
