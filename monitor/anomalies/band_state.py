@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Final, Self
 
 import numpy as np
@@ -16,13 +17,14 @@ from monitor.anomalies.moments import a_day, moment_of, or_sunday, slots
 from monitor.anomalies.past import Floats, PastWindow, SeriesName
 from monitor.anomalies.presence import Presence
 from monitor.anomalies.series import DIMENSION_OTHER, WHOLE_REQUESTS, BandedSeries
+from monitor.anomalies.series_traits import Bools, Ints, SeriesTraits
 from monitor.core.results import Window
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands.comovement import Comovement
 from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds
 from monitor.statistics.bands.rare import Rare, RareSums
-from monitor.statistics.bands.scales import Scale, from_scale
+from monitor.statistics.bands.scales import from_scale
 from monitor.statistics.bands.seasonal_filter import WILD, Forecast, SeasonalFilter
 from monitor.statistics.bands.spans import LONGEST, SPANS
 
@@ -46,13 +48,13 @@ _FOLLOWS: Final = 0.5
 """A series follows the requests if they explain this part of its change."""
 _NEW_MODEL: Final = 3.0
 """How much larger than usual a change of popularity must be to count in the first day of a new model."""
-NEARLY_WHOLE: Final = 0.9
-"""A slice with this part of all rows, or more, is in its bands if the whole is: that has a longer past."""
+_EVENER: Final = 3.0
+"""The same where the exposures are spread more evenly: chance does that, and no user is harmed."""
 YOUNG: Final = 0.25
 """A series younger than this part of the history does not know yet what is usual, and learns every window."""
 _NEW_SEASON: Final = timedelta(days=3)
 """So long a season teaches its level, however unusual it is; not to what was out of its band before it."""
-_NEW_SHAPE: Final = timedelta(days=5)
+_LIKE_SUNDAY: Final = timedelta(days=5)
 """So long its working days may be like a Sunday: three of them or more, on whatever day it begins."""
 _WILD_BOUNDS: Final = 1.5  # one wild window takes no longer span beyond its bound, two do
 _LOST: Final = 0.5
@@ -61,13 +63,6 @@ _ENOUGH: Final = 60.0
 """So many must be expected in that span: of fewer, chance alone takes half now and then."""
 MOST: Final = 8064
 """Windows of past: eight weeks of ten minutes."""
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-
-
-def _place(one: BandedSeries) -> tuple[str, str]:
-    return one.dimension, one.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +125,7 @@ class BandState:
         self._seen = np.empty(0)  # when it was last judged
         self._drawn = np.empty((LONGEST, 0))  # the samples of the last windows, the newest first
         self._wild = np.empty(0)  # what one window adds to a longer span, at most
-        self._is_count, self._is_share, self._is_level = np.empty((3, 0), dtype=np.bool_)
-        self._is_total, self._is_missed = np.empty((2, 0), dtype=np.bool_)
-        self._rate = np.empty(0, dtype=np.int64)  # of a number of actions: the column of its rate
-        self._driver = np.empty(0, dtype=np.int64)  # the column of the requests that it may follow, else -1
-        self._of_popularity, self._of_harm = np.empty((2, 0), dtype=np.bool_)
-        self._whole = np.empty(0, dtype=np.int64)  # of a slice: the column of the whole, else -1
-        self._place = np.empty(0, dtype=np.int64)  # the number of its slice
+        self._traits = SeriesTraits.of([], {})
         self._moves = Comovement(a_day(length))
         self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
         self._serving = Serving()
@@ -173,30 +162,30 @@ class BandState:
         self._define(columns, now.definition[chosen])
         self._serving.see(now, names)
         self._change(window)
-        days = self._turn_season(window)
-        is_new_season = ~self._out_before_season & (days is not None and days < _NEW_SEASON)
+        lasts = self._turn_season(window)
+        is_new_season = ~self._out_before_season & (lasts is not None and lasts < _NEW_SEASON)
         values, samples, errors = np.full((3, len(self.series)), np.nan)
         values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
         errors[columns] = now.error[chosen] / _HALF_OF_95
         violated, there = np.zeros((2, len(self.series)), dtype=np.bool_)
         violated[columns], there[columns] = now.violated[chosen], True
         moment = moment_of(window, self._settings.zone, self._settings.days_off)
-        if days is not None and days < _NEW_SHAPE:
+        if lasts is not None and lasts < _LIKE_SUNDAY:
             moment = or_sunday(moment)
         end = window.end.timestamp()
-        known = self._is_missed & self._may_be_missing(there, values)
+        known = self._traits.is_missed & self._may_be_missing(there, values)
         lost = self.departures.side < 0
         missing = known & self._presence.missing(there, lost, moment, end)
         values[missing] = 0.0
-        self._presence.learn(there, known | (there & self._is_missed), moment, end)
-        forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._driver >= 0)
-        rare = self._rare.rare(np.where(self._is_share, values, np.nan), samples, forecast.expected)
-        step = self._decide(values, forecast, rare, there | missing, self._is_nearly_whole(samples))
+        self._presence.learn(there, known | (there & self._traits.is_missed), moment, end)
+        forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._traits.driver >= 0)
+        rare = self._rare.rare(np.where(self._traits.is_share, values, np.nan), samples, forecast.expected)
+        step = self._decide(values, forecast, rare, there | missing, self._traits.is_nearly_whole(samples))
         self._out_before_season &= self.departures.side != 0
         young = step.points < YOUNG * (known_history(self._settings, self._length) / self._length)
         may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
-        self._moves.learn(forecast.means[0], self._driver, may)
-        self._filter.learn(may, np.where(self._is_of_new_model(), self._serving.windows, 0))
+        self._moves.learn(forecast.means[0], self._traits.driver, may)
+        self._filter.learn(may, self._moved(is_new_season & ~step.departed, lasts))
         self._rare.learn(may)
         self._seen[there | missing] = end
         self._learns[step.has_band] = 0
@@ -267,21 +256,7 @@ class BandState:
         self._out_before_season = np.append(self._out_before_season, no)
         self._drawn = np.append(self._drawn, np.full((LONGEST, len(new)), np.nan), axis=1)
         self._wild = np.append(self._wild, np.full(len(new), WILD))
-        self._is_count, self._is_share = self.scales == Scale.COUNT, self.scales == Scale.SHARE
-        self._is_level = self.scales == Scale.LEVEL
-        self._is_total = np.array([one.is_total for one in self.series], dtype=np.bool_)
-        self._rate = np.array([self._column.get(one.rate, -1) for one in self.series], dtype=np.int64)
-        whole = self._column.get(WHOLE_REQUESTS, -1)
-        drivers = [self._column.get(one.driver, whole) for one in self.series]
-        self._driver = np.where(np.arange(len(drivers)) == drivers, -1, np.array(drivers, dtype=np.int64))
-        places = {place: number for number, place in enumerate(dict.fromkeys(map(_place, self.series)))}
-        self._place = np.array([places[_place(one)] for one in self.series], dtype=np.int64)
-        self._whole = np.array(
-            [self._column.get(one.whole, -1) if one.dimension else -1 for one in self.series], dtype=np.int64
-        )
-        self._is_missed, self._of_popularity, self._of_harm = np.array(
-            [(one.is_missed, one.is_of_popularity, one.is_of_harm) for one in self.series], dtype=np.bool_
-        ).T
+        self._traits = SeriesTraits.of(self.series, self._column)
 
     def _define(self, columns: Ints, definitions: NDArray[np.object_]) -> None:
         """A series of another definition is another series."""
@@ -316,10 +291,10 @@ class BandState:
     def _turn_season(self, window: Window) -> timedelta | None:
         """Keep what was usual before a season, and return to it afterwards.
 
-        The time since the first day of the season that the window lies in; None in no season.
+        How long the season that the window lies in has lasted; None in no season.
         """
-        local = (window.start + window.length / 2).astimezone(self._settings.zone).date()
-        season = self._settings.season_of(local)
+        local = (window.start + window.length / 2).astimezone(self._settings.zone).replace(tzinfo=None)
+        season = self._settings.season_of(local.date())
         first = None if season is None else season.first
         if self._before_season is not None and self._before_season[0] != first:
             _, self._filter, self._rare = self._before_season
@@ -333,7 +308,14 @@ class BandState:
             self._season_after = self.end or window.start
             self._out_before_season = self.departures.side != 0
             self._filter.forget_level(~self._out_before_season)
-        return None if first is None else local - first
+        return None if first is None else local - datetime.combine(first, time.min)
+
+    def _moved(self, is_new_season: Bools, lasts: timedelta | None) -> Ints:
+        """Which window it is of the first day of a season or of a new model: their mean is the new level."""
+        since = np.where(self._is_of_new_model(), self._serving.windows, 0)
+        if lasts is None or lasts >= timedelta(days=1):
+            return since
+        return np.where(is_new_season, math.ceil(lasts / self._length), since)
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:
         """Whether a slice without rows would have a result if it had rows.
@@ -366,7 +348,7 @@ class BandState:
         limit = self._bounds(np.isfinite(deviations[0]))
         change = forecast.actual - forecast.planned
         left = [self._left(one, forecast.actual[-1]) for one in (forecast.planned[-1], forecast.usual)]
-        lost = self._is_total & (np.maximum(*left) < _LOST) & (self._expected(forecast) >= _ENOUGH)
+        lost = self._traits.is_total & (np.maximum(*left) < _LOST) & (self._expected(forecast) >= _ENOUGH)
         deviations[-1] = np.where(
             lost & has_band,
             np.copysign(np.fmax(np.abs(deviations[-1]), limit.shown), change[-1]),
@@ -379,7 +361,7 @@ class BandState:
             forecast, deviations, limit, self._matters(forecast, change, 1.0),
             ~self._matters(forecast, change, EASIER)[0], self.scales,
         )  # fmt: skip
-        as_whole = departed & nearly_whole & has_band[self._whole] & ~departed[self._whole]
+        as_whole = departed & nearly_whole & has_band[self._traits.whole] & ~departed[self._traits.whole]
         self.departures.side[as_whole] = 0
         departed[as_whole] = False
         self._rare.forget_last((was == 0) & departed)
@@ -387,8 +369,8 @@ class BandState:
         stood = np.where(was != 0, was, np.where(has_band, 0, self._learns))
         self._end_with(was, departed, ratio[0])
         side = self.departures.side
-        alike = np.sign(self._moves.slopes()) * side[self._driver] == side
-        alike |= self._is_count & (side[self._driver] == side)
+        alike = np.sign(self._moves.slopes()) * side[self._traits.driver] == side
+        alike |= self._traits.is_count & (side[self._traits.driver] == side)
         led = self._moves_with(departed) & alike
         self._began_with = departed & np.where(was != side, led, self._began_with)
         same = np.sign(ratio) == self.departures.side
@@ -408,28 +390,15 @@ class BandState:
     def _bounds(self, tested: Bools) -> Bounds:
         """The bounds of the deviations; the totals have a part of the false alarms for themselves."""
         budget = self._settings.false_alarms / CHECKS * (self._length / _WEEK)
-        totals, parts = tested & self._is_total, tested & ~self._is_total
+        is_total = self._traits.is_total
+        totals, parts = tested & is_total, tested & ~is_total
         of_totals = _FOR_TOTALS if parts.any() else 1.0
         of_parts = 1 - _FOR_TOTALS if totals.any() else 1.0
-        chance = np.where(self._is_total, of_totals / max(1, totals.sum()), of_parts / max(1, parts.sum()))
+        chance = np.where(is_total, of_totals / max(1, totals.sum()), of_parts / max(1, parts.sum()))
         df = np.where(self._filter.windows > 0, np.maximum(self._filter.windows / _WINDOWS_A_DF, 1.0), np.nan)
         together = np.array([self._drawn[:windows].sum(axis=0) for windows in SPANS])
-        drawn = np.where(self._is_level & np.isfinite(together), together, np.inf)
+        drawn = np.where(self._traits.is_level & np.isfinite(together), together, np.inf)
         return bounds(np.minimum(budget * chance, 0.5), df, drawn)
-
-    def _is_nearly_whole(self, samples: Floats) -> Bools:
-        """The series of slices that hold nearly all rows of the window, by its samples (NaN: unknown).
-
-        Some series have the same samples in every slice, such as the items of the catalog. So a slice holds
-        the smallest of the parts that its samples are of those of the whole.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(self._whole >= 0, samples / samples[self._whole], np.nan)
-        smallest = np.full(int(self._place.max(initial=0)) + 1, np.inf)
-        known = np.isfinite(part)
-        np.minimum.at(smallest, self._place[known], part[known])
-        part = smallest[self._place]
-        return np.asarray((self._whole >= 0) & np.isfinite(part) & (part >= NEARLY_WHOLE))
 
     def _follows(self, changes: Floats, forecast: Forecast, place: Ints) -> Bools:
         """Which series changed as the requests did, in the span that `place` says of each series.
@@ -437,19 +406,20 @@ class BandState:
         A count changes by the same part as the requests. Others move as they moved with the requests in the
         past; but no change of the requests explains that users get no list.
         """
-        columns, driven = np.arange(place.size), self._driver >= 0
+        columns, driven = np.arange(place.size), self._traits.driver >= 0
         error, from_base = forecast.means[place, columns], forecast.from_base[place, columns]
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = changes[place, columns]
-            by_requests = np.where(driven, changes[place, self._driver], np.nan) / relative
-            by_rate = (relative - changes[place, self._rate]) / relative
+            by_requests = np.where(driven, changes[place, self._traits.driver], np.nan) / relative
+            by_rate = (relative - changes[place, self._traits.rate]) / relative
             # The forecasts of both remember the last hours, but not alike. So what is usual is compared.
-            moved = self._moves.slopes() * forecast.from_base[place, self._driver]
+            moved = self._moves.slopes() * forecast.from_base[place, self._traits.driver]
             by_slope = (moved - (from_base - error)) / error
-        by_count = np.where(self._rate >= 0, by_rate, by_requests)
-        may = driven & ~self._of_harm & (moved != 0)
-        explained = np.where(self._is_count, by_count, np.where(may, by_slope, np.nan))
-        return np.asarray((explained >= _FOLLOWS) | (self._began_with & ~self._is_count & ~self._of_harm))
+        is_count, may_follow = self._traits.is_count, ~self._traits.is_of_harm
+        by_count = np.where(self._traits.rate >= 0, by_rate, by_requests)
+        by_other = np.where(driven & may_follow & (moved != 0), by_slope, np.nan)
+        explained = np.where(is_count, by_count, by_other)
+        return np.asarray((explained >= _FOLLOWS) | (self._began_with & ~is_count & may_follow))
 
     def _end_with(self, was: Ints, departed: Bools, ratio: Floats) -> None:
         """When the requests are back, begin anew what moves with them, and end what left its band with them.
@@ -464,38 +434,39 @@ class BandState:
 
     def _moves_with(self, chosen: Bools) -> Bools:
         """The series that move with chosen requests: those of their slice, or of the whole."""
-        by = self._driver
+        by = self._traits.driver
         return np.asarray(self._is_led() & (chosen[by] | ((by[by] >= 0) & chosen[by[by]])))
 
     def _is_led(self) -> Bools:
         """The series that move with requests."""
-        return np.asarray((self._driver >= 0) & (self._is_count | (self._moves.slopes() != 0)))
+        return np.asarray((self._traits.driver >= 0) & (self._traits.is_count | (self._moves.slopes() != 0)))
 
     def _is_of_new_model(self) -> Bools:
         """Whether a new model serves since less than a day, for each series of popularity."""
-        return self._of_popularity & (0 < self._serving.windows <= a_day(self._length))
+        return self._traits.is_of_popularity & (0 < self._serving.windows <= a_day(self._length))
 
     def _expected(self, forecast: Forecast) -> Floats:
         """How many a count, or the rest of a share, is expected to have in the longest span."""
         planned = forecast.planned[-1]
         rest = (1 - planned) * np.nansum(self._drawn, axis=0)
-        return np.asarray(np.where(self._is_count, planned * LONGEST, rest), dtype=np.float64)
+        return np.asarray(np.where(self._traits.is_count, planned * LONGEST, rest), dtype=np.float64)
 
     def _left(self, expected: Floats, actual: Floats) -> Floats:
         """What is left of a count, or of the rest of a share, such as the lists that are not empty."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self._is_count, actual / expected, (1 - actual) / (1 - expected))
+            return np.where(self._traits.is_count, actual / expected, (1 - actual) / (1 - expected))
 
     def _matters(self, forecast: Forecast, change: Floats, part: float) -> Bools:
         """Whether changes reach `part` of the smallest that counts, however certain they are."""
-        settings, expected = self._settings, forecast.planned
-        least = np.where(self._is_count, settings.least_volume_change, settings.least_change)
-        least = np.where(self._is_of_new_model(), _NEW_MODEL * least, least)
-        size = np.where(self._is_share, np.minimum(np.abs(expected), np.abs(1 - expected)), np.abs(expected))
-        is_dust = ~self._is_count & (change >= 0) & (change < _DUST * part)
-        by_few = np.where(self._is_level, _FEW_SAMPLES * np.nan_to_num(forecast.by_one), 0.0)
+        settings, traits, expected = self._settings, self._traits, np.abs(forecast.planned)
+        least = np.where(traits.is_count, settings.least_volume_change, settings.least_change)
+        is_evener = (change != 0) & (np.sign(change) == traits.evener)
+        times = np.where(is_evener, _EVENER, np.where(self._is_of_new_model(), _NEW_MODEL, 1.0))
+        size = np.where(traits.is_share, np.minimum(expected, np.abs(1 - expected)), expected)
+        is_dust = ~traits.is_count & (change >= 0) & (change < _DUST * part)
+        by_few = np.where(traits.is_level, _FEW_SAMPLES * np.nan_to_num(forecast.by_one), 0.0)
         with np.errstate(invalid="ignore"):
-            return np.asarray((np.abs(change) >= part * np.maximum(least, by_few) * size) & ~is_dust)
+            return np.asarray((np.abs(change) >= part * np.maximum(times * least, by_few) * size) & ~is_dust)
 
     def _limits(self, forecast: Forecast, rare: Rare, limit: Bounds) -> tuple[Floats, Floats]:
         """Lower and upper: the values of this window that lie at the bound of the longer spans."""

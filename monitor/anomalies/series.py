@@ -20,9 +20,9 @@ PASSING: Final = frozenset({MODEL, ARM, *DERIVED})
 DIMENSION: Final = "dimension"
 SLICE_VALUE: Final = "value"
 DIMENSION_OTHER: Final = "other"  # the value of all slices beyond the budget
-_OF_POPULARITY: Final = frozenset({
-    "popularity_share", "gini", "gini_exposed", "average_popularity", "self_information",
-})  # fmt: skip
+_EVENER: Final = {
+    "popularity_share": -1, "gini": -1, "gini_exposed": -1, "average_popularity": -1, "self_information": 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,7 +107,12 @@ class BandedSeries:
     @property
     def is_of_popularity(self) -> bool:
         """Whether it tells how popular the shown items are, which each retrained model changes a little."""
-        return self.metric in _OF_POPULARITY
+        return self.metric in _EVENER
+
+    @property
+    def evener(self) -> int:
+        """The side on which the exposures are spread more evenly: 1 above, -1 below, 0 if neither is."""
+        return _EVENER.get(self.metric, 0)
 
     @property
     def is_missed(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -226,7 +227,7 @@ class PlatformJudge:
             return None, total.status[-1], total.lacking[-1]
         left_out = self.left_out(table.days)
         if left_out[-1]:
-            return None, Status.NO_DATA, f"the day is left out: {left_out[-1]}"
+            return None, Status.NO_DATA, f"the day is left out: it lies {left_out[-1]}"
         values = np.column_stack(list(total.judged().values()))
         if table.demand is not None:
             demand = table.demand.values[DEMAND]
@@ -247,10 +248,12 @@ class PlatformJudge:
             f"{len(known) - late} earlier days (at least {LEAST_BEFORE} are needed), "
             f"and {late} recent days (at least {LEAST_NOW}); each recent weekday must be an earlier day too"
         )
-        return None, Status.NO_DATA, why
+        reasons = Counter(one for one in left_out if one)
+        skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+        return None, Status.NO_DATA, f"{why}; days left out: {skipped}" if skipped else why
 
     def left_out(self, days: Sequence[date]) -> list[str]:
-        """Why each day is not compared; empty if it is."""
+        """Where each day lies that is not compared; empty if it is."""
         bands = self._settings.bands
         last = day_of(days[-1], self._zone)
         named = [one.at for one in bands.changes if specs.AMOUNT.name in one.metrics] if bands else []
@@ -261,11 +264,11 @@ class PlatformJudge:
             span = day_of(day, self._zone)
             other = bands.season_of(day) if bands else None
             if any(one.covers(span) for one in self._settings.maintenance):
-                found.append("maintenance")
+                found.append("in maintenance")
             elif begun is not None and span.start < begun:
-                found.append("a declared change of platform_amount came later")
+                found.append("before a declared change of platform_amount")
             elif other is not None and other != season:
-                found.append("another season")
+                found.append("in another season")
             else:
                 found.append("")
         return found

@@ -1,4 +1,4 @@
-"""What the requests explain of a departure, what a new model may change, and the nights of holidays."""
+"""What the requests explain of a departure, what may change a little, and the nights of holidays."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_new_model_may_change_what_the_lists_hold_a_little(factor: float) -> N
     assert not any(told(step, POPULAR) for step in with_model)
     assert with_model[30].forecast.expected[POPULAR] == pytest.approx(0.7 * factor, rel=0.01)
     without = judged(shop(popular=after(begin, factor)), begin + 24)[begin:]
-    assert any(told(step, POPULAR) for step in without)
+    assert any(told(step, POPULAR) for step in without) == (factor > 1)
 
 
 def test_a_new_model_that_changes_them_much_is_told_and_so_is_a_change_on_its_second_day() -> None:
@@ -152,6 +152,13 @@ def test_a_new_model_that_changes_them_much_is_told_and_so_is_a_change_on_its_se
     assert any(told(step, POPULAR) for step in much)
     later = judged(shop(popular=after(begin + 30, 1.06), new_model=begin), begin + 36)[begin + 30 :]
     assert any(told(step, POPULAR) for step in later)
+
+
+def test_lists_of_more_different_items_are_told_only_where_they_change_much() -> None:
+    begin = 3 * WEEK + 4
+    for factor, is_told in ((1.05, True), (0.95, False), (0.8, True)):
+        found = judged(shop(popular=after(begin, factor)), begin + 24)[begin:]
+        assert any(told(step, POPULAR) for step in found) == is_told, factor
 
 
 def test_lists_that_are_less_personal_are_told_with_a_new_model_as_without_one() -> None:

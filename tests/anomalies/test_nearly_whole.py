@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from monitor.anomalies.band_state import NEARLY_WHOLE, Step
+from monitor.anomalies.band_state import Step
 from monitor.anomalies.past import SeriesName
+from monitor.anomalies.series_traits import NEARLY_WHOLE
 from tests.anomalies.stepped import WEEK, Values, stepped
 
 MODEL = {"dimension": "model", "value": "m2"}

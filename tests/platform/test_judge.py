@@ -153,9 +153,13 @@ def test_maintenance_and_seasons_and_declared_changes_are_left_out():
     assert found["platform_change orders recommender"].samples == 34
     last = [{"from": "2026-04-05T10:00:00Z", "until": "2026-04-05T11:00:00Z"}]
     away = judged(table(own, search), maintenance=last)["substitution orders search"]
-    assert (away.status, away.detail) == (Status.NO_DATA, "the day is left out: maintenance")
+    assert (away.status, away.detail) == (Status.NO_DATA, "the day is left out: it lies in maintenance")
     season = {"seasons": [{"from": "2026-03-02", "to": "2026-03-08", "what": "sale"}]}
     assert judged(table(own, search), bands=season)["platform_change orders recommender"].samples == 27
+    longer = {"seasons": [{"from": "2026-03-02", "to": "2026-03-18", "what": "sale"}]}
+    short = judged(table(own, search), bands=longer)["substitution orders search"]
+    assert short.status is Status.NO_DATA
+    assert short.detail.endswith("; days left out: 17 in another season")
 
 
 def test_only_a_change_that_names_the_platform_begins_the_past_anew():

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +56,7 @@ _STEADY = 1.25  # and where a series is hardly different on holidays
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+_Kept = TypeVar("_Kept", bound=np.generic)
 
 
 class Moment(NamedTuple):
@@ -129,6 +130,8 @@ class SeasonalFilter(Columns):
     _memory: Floats
     _age: Floats  # windows since the memory was made
     _suspect: Ints
+    _suspects: Bools  # which of the last windows were not remembered at once
+    _held: Floats  # the largest sd of these, of what lasts
     _residuals: Floats  # of the last windows, the newest first
     _memories: Floats  # before each of them
     _sds: Floats  # of each of them
@@ -159,6 +162,8 @@ class SeasonalFilter(Columns):
             "_memory": ((), 0.0),
             "_age": ((), 1.0),
             "_suspect": ((), 0),
+            "_suspects": ((LONGEST,), False),
+            "_held": ((), 0.0),
             "_residuals": ((LONGEST,), np.nan),
             "_memories": ((LONGEST,), np.nan),
             "_sds": ((LONGEST,), np.nan),
@@ -197,6 +202,7 @@ class SeasonalFilter(Columns):
         self._age = self._age + windows
         self._last[:] = np.nan
         gap = np.full((min(windows, LONGEST), self.scales.size), np.nan)
+        self._suspects = _newest(np.zeros_like(gap, np.bool_), self._suspects)
         self._residuals, self._memories = _newest(gap, self._residuals), _newest(gap, self._memories)
         self._sds, self._bases = _newest(gap, self._sds), _newest(gap, self._bases)
         self._drawn = _newest(gap, self._drawn)
@@ -267,10 +273,13 @@ class SeasonalFilter(Columns):
         holiday = np.where(steady, _STEADY, _HOLIDAY) if moment.is_holiday else 1.0
         wide = np.hypot(spreads * factor, more / _ROOTS) * holiday
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
+        # A span that begins behind such a window is compared with the forecast from before that window, so
+        # its spread is that of such a forecast: the night's new lists may last all day.
+        wide = np.where(self._suspects[_BEFORE], np.fmax(wide, self._held), wide)
         is_new_shape = (moment.or_weekday is not None) & ((self.scales == Scale.COUNT) | ~np.asarray(steady))
         self._judged = _Judged(
             moment, there, is_new, is_new_shape, level, off, residual, residual - (centre - base),
-            centre - base, sd, extra, noise, found.means, spreads, last,
+            centre - base, sd, extra, noise, found.means, spreads, wide[0], last,
         )  # fmt: skip
         return Forecast(
             expected, centre, wide[0], self._samples(many, slot), found.means, found.means / wide,
@@ -377,14 +386,19 @@ class SeasonalFilter(Columns):
         suspect = far & (self._suspect < _SUSPECT_WINDOWS)
         self._suspect = np.where(far, self._suspect + 1, 0)
         follows = may & ~suspect
-        clipped = np.clip(error, -_CLIP * sd, _CLIP * sd)
-        gain = judged.noise.gain_of(judged.extra)
-        self._memory = np.where(follows, judged.remembered + gain * clipped, self._memory)
+        held = np.where(self._suspects.any(axis=0), self._held, 0.0)
+        lasts = np.sqrt(np.maximum(judged.wide**2 - judged.noise.passing - judged.extra, 0.0))
+        self._held = np.where(may & suspect, np.fmax(held, lasts), held)
+        self._suspects = _newest(may & suspect, self._suspects)
+        moved = judged.noise.gain_of(judged.extra) * np.clip(error, -_CLIP * sd, _CLIP * sd)
+        moved = np.where(self._suspect > _SUSPECT_WINDOWS, error, moved)
+        self._memory = np.where(follows, judged.remembered + moved, self._memory)
         self._age = np.where(follows, 1.0, self._age + 1)
         self.windows = self.windows + may
 
 
 _ROOTS = np.sqrt(LENGTHS)
+_BEFORE = np.array(SPANS) - 1  # of the windows before this one, the newest that a span does not hold
 
 
 class _Judged(NamedTuple):
@@ -409,9 +423,11 @@ class _Judged(NamedTuple):
     noise: Noise
     means: Floats
     spreads: Floats
+    wide: Floats
+    """m: the sds of this window alone, with what a holiday and few samples add."""
     last: Last
 
 
-def _newest(new: Floats, held: Floats) -> Floats:
+def _newest(new: NDArray[_Kept], held: NDArray[_Kept]) -> NDArray[_Kept]:
     """The last windows: one or several new ones before those that were held."""
     return np.vstack([new, held])[:LONGEST]

