@@ -6,11 +6,12 @@ import secrets
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,6 +19,7 @@ from monitor.cli.options import ConfigPath, Only
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, claim_output, fail, say
 
 if TYPE_CHECKING:
+    from monitor.on_call.alertmanager import Requests
     from monitor.on_call.drill import Drill
     from monitor.settings.config import Config
 
@@ -38,7 +40,7 @@ class Severity(StrEnum):
     epilog="Example: recsys-monitor drill --config shop.yaml --recommender shop\n\n"
     "Exit codes: 0 it is sent to the printed receivers, 1 a silence, maintenance, a time interval of a route "
     "or a receiver without an address holds it back, 2 a wrong config or usage, 3 Alertmanager cannot be "
-    "reached or refused it.",
+    "reached or refused it. With --wait also 1 if a receiver did not take it, and 3 if nothing was sent.",
 )
 def drill(
     config: ConfigPath,
@@ -55,6 +57,14 @@ def drill(
     lasts: Annotated[
         str, typer.Option("--for", metavar="TIME", help="When it resolves by itself; from 1m to 4h.")
     ] = "15m",
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait",
+            metavar="TIME",
+            help="Wait, and print whether the receivers took what Alertmanager sent; from 1s to 15m.",
+        ),
+    ] = None,
 ) -> None:
     """Send a test page through Alertmanager, as a real alert would go.
 
@@ -66,17 +76,22 @@ def drill(
     from monitor.config.load import load_config
 
     settings = load_config(config)
-    span = _span(lasts)
-    made = _drill(settings, only, severity.value, owner, span)
-    for line in _report(made, settings):
-        say(line)
-    sys.exit(OK if made.will_be_sent else VIOLATED)
+    span = _span(lasts, "--for", _SHORTEST, _LONGEST)
+    waits = None if wait is None else _span(wait, "--wait", timedelta(seconds=1), timedelta(minutes=15))
+    sys.exit(_run_drill(settings, only, severity.value, owner, span, waits))
 
 
-def _drill(config: Config, only: str | None, severity: str, owner: str | None, span: timedelta) -> Drill:
-    from monitor.cli.export import check_name
+def _run_drill(
+    config: Config,
+    only: str | None,
+    severity: str,
+    owner: str | None,
+    span: timedelta,
+    waits: timedelta | None,
+) -> int:
+    from monitor.config.problems import show_duration
     from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError
-    from monitor.on_call.drill import drill_alert, send_drill
+    from monitor.on_call.drill import send_drill
 
     server = config.on_call.alertmanager
     if server is None:
@@ -84,11 +99,54 @@ def _drill(config: Config, only: str | None, severity: str, owner: str | None, s
             "the config has no on_call.alertmanager\n"
             "Write it as on_call: {alertmanager: {url: http://127.0.0.1:9093}}; see docs/on-call.md."
         )
+    api, alert = AlertmanagerApi(server), _alert(config, only, severity, owner, span)
+    try:
+        before = api.requests() if waits else {}
+        made = send_drill(api, alert)
+        for line in _report(made, config):
+            say(line)
+        if not made.will_be_sent:
+            return VIOLATED
+        if waits is None:
+            return OK
+        say(f"waits        {show_duration(waits)} for what the receivers answer")
+        time.sleep(waits.total_seconds())
+        line, code = _sent(made.requests(before, api.requests()), waits)
+        say(line)
+        return code
+    except AlertmanagerError as error:
+        fail(error.advice, NOT_JUDGED)
+
+
+def _sent(found: Requests, waited: timedelta) -> tuple[str, int]:
+    """What the receivers answered, as a line and an exit code."""
+    from monitor.config.problems import show_duration
+    from monitor.core.text import plural
+
+    if not found.made:
+        span = show_duration(waited)
+        return (
+            f"not sent     Alertmanager sent no request to such a receiver in {span}: wait longer",
+            NOT_JUDGED,
+        )
+    requests = f"{plural(found.made, 'request')} of Alertmanager to such receivers"
+    if not found.failed:
+        return f"accepted     {requests}, none failed", OK
+    failed = "all" if found.failed == found.made else found.failed
+    return f"failed       {requests}, {failed} failed: its log says which and why", VIOLATED
+
+
+def _alert(
+    config: Config, only: str | None, severity: str, owner: str | None, span: timedelta
+) -> dict[str, Any]:
+    from monitor.cli.export import check_name
+    from monitor.on_call.drill import drill_alert
+
     if only is not None:
         check_name(only, config)
     recommender = next(one for one in config.recommenders if only in (None, one.name))
     now = datetime.now(UTC).replace(microsecond=0)
-    alert = drill_alert(
+    return drill_alert(
         recommender,
         _base(config),
         config.server.grafana_url,
@@ -98,10 +156,6 @@ def _drill(config: Config, only: str | None, severity: str, owner: str | None, s
         now=now,
         ends=now + span,
     )
-    try:
-        return send_drill(AlertmanagerApi(server), alert)
-    except AlertmanagerError as error:
-        fail(error.advice, NOT_JUDGED)
 
 
 def _base(config: Config) -> str:
@@ -112,15 +166,17 @@ def _base(config: Config) -> str:
     return config.server.public_url(tls=path is not None and load_web_config(path).tls is not None)
 
 
-def _span(text: str) -> timedelta:
+def _span(text: str, option: str, least: timedelta, most: timedelta) -> timedelta:
+    from monitor.config.problems import show_duration
     from monitor.core.settings import parse_duration
 
     try:
         span = parse_duration(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--for") from None
-    if not _SHORTEST <= span <= _LONGEST:
-        raise typer.BadParameter(f"{text!r} must be from 1m to 4h", param_hint="--for")
+        raise typer.BadParameter(str(error), param_hint=option) from None
+    if not least <= span <= most:
+        between = f"from {show_duration(least)} to {show_duration(most)}"
+        raise typer.BadParameter(f"{text!r} must be {between}", param_hint=option)
     return span
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from http.client import HTTPException
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import Request
@@ -16,12 +16,21 @@ from monitor.settings.access import HttpServer
 
 TIMEOUT: Final = 10.0
 _API: Final = "/api/v2/"
+_REQUESTS: Final = "alertmanager_notification_requests_total"
+_FAILED: Final = "alertmanager_notification_requests_failed_total"
 
 
 class AlertmanagerError(ExpectedError):
     """Alertmanager cannot be reached, or refused a request."""
 
     hint = "on_call.alertmanager in the config says where it is and how to sign in."
+
+
+class Requests(NamedTuple):
+    """How many requests Alertmanager has made to receivers, and how many of them failed."""
+
+    made: int
+    failed: int
 
 
 class AlertmanagerApi:
@@ -38,12 +47,39 @@ class AlertmanagerApi:
         """The answer to a POST of JSON below /api/v2/; None if it is empty."""
         return self._ask(path, json.dumps(content).encode())
 
+    def requests(self) -> dict[str, Requests]:
+        """The requests since it began, by the kind of the integration, such as `webhook`."""
+        from prometheus_client.parser import text_string_to_metric_families
+
+        counts: dict[str, dict[str, int]] = {_REQUESTS: {}, _FAILED: {}}
+        try:
+            for family in text_string_to_metric_families(self._read("/metrics", None).decode("utf-8")):
+                for sample in family.samples:
+                    if sample.name in counts:
+                        kind = sample.labels["integration"]
+                        by_kind = counts[sample.name]
+                        by_kind[kind] = by_kind.get(kind, 0) + int(sample.value)
+        except (ValueError, KeyError):
+            counts[_REQUESTS].clear()
+        if not counts[_REQUESTS]:
+            raise AlertmanagerError(f"{self._server.url}/metrics does not count the requests to receivers")
+        return {
+            kind: Requests(made, counts[_FAILED].get(kind, 0)) for kind, made in counts[_REQUESTS].items()
+        }
+
     def _ask(self, path: str, body: bytes | None) -> Any:
+        answer = self._read(f"{_API}{path}", body)
+        try:
+            return json.loads(answer) if answer.strip() else None
+        except (ValueError, RecursionError):
+            raise AlertmanagerError(f"what answers at {self._server.url} is no Alertmanager") from None
+
+    def _read(self, path: str, body: bytes | None) -> bytes:
         server, end = self._server, time.monotonic() + self._timeout
         try:
             headers = auth_headers(server.bearer_token_file, server.username, server.password_file)
             headers |= {"Content-Type": "application/json", "Accept": "application/json"}
-            request = Request(f"{server.url}{_API}{path}", data=body, headers=headers)  # noqa: S310
+            request = Request(f"{server.url}{path}", data=body, headers=headers)  # noqa: S310
             with opener().open(request, timeout=self._timeout) as response:
                 answer, code = read_within(response, end), response.status
         except AccessError as error:
@@ -56,7 +92,4 @@ class AlertmanagerApi:
         if code != 200:
             said = sentence(answer.decode("utf-8", "replace"))
             raise AlertmanagerError(f"Alertmanager at {server.url} answered with code {code}: {said}")
-        try:
-            return json.loads(answer) if answer.strip() else None
-        except (ValueError, RecursionError):
-            raise AlertmanagerError(f"what answers at {server.url} is no Alertmanager") from None
+        return answer

@@ -6,14 +6,14 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
 import yaml
 
-from monitor.core.text import plural, visible
-from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError
+from monitor.core.text import visible
+from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError, Requests
 from monitor.on_call.routes import Muted, muted_receivers
 from monitor.settings.recommender import RecommenderSettings
 
@@ -44,6 +44,16 @@ class Drill:
         return not self.held_back and any(
             kinds for name, kinds in self.receivers.items() if name not in silent
         )
+
+    def requests(self, before: Mapping[str, Requests], now: Mapping[str, Requests]) -> Requests:
+        """What Alertmanager sent by the kinds of integrations of its receivers, between two times.
+
+        Other alerts and receivers of these kinds count as well: only Alertmanager's log tells them apart.
+        """
+        kinds = {kind for some in self.receivers.values() for kind in some}
+        none = Requests(0, 0)
+        parts = [(now.get(kind, none), before.get(kind, none)) for kind in kinds]
+        return Requests(sum(a.made - b.made for a, b in parts), sum(a.failed - b.failed for a, b in parts))
 
 
 def drill_alert(
@@ -169,12 +179,3 @@ def _muted(config: Mapping[str, Any], alert: Mapping[str, Any]) -> dict[str, Mut
     except (ValueError, re.error):  # Go knows escapes and patterns that Python does not
         why = "the routes have time intervals, and which of them take the alert cannot be judged here"
         return {str(one["name"]): Muted(why, certain=False) for one in config["receivers"]}
-
-
-def lasts(span: timedelta) -> str:
-    """A span in minutes for a sentence.
-
-    >>> lasts(timedelta(minutes=15)), lasts(timedelta(minutes=1))
-    ('15 minutes', '1 minute')
-    """
-    return plural(round(span.total_seconds() / 60), "minute")

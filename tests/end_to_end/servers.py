@@ -24,7 +24,8 @@ class Alertmanager:
     """deploy/alertmanager.yml with every receiver at the webhook and no patience.
 
     `receivers` take the place of those of the same name, as they are. `options` are further ones of the
-    program. `intervals` are those of a receiver's routes by their kind: `always` or `long ago`.
+    program. `intervals` are those of a receiver's routes by their kind: `always` or `long ago`. With
+    `patient`, messages wait as long as in the shipped file.
     """
 
     def __init__(
@@ -34,6 +35,8 @@ class Alertmanager:
         receivers: Sequence[dict[str, Any]] = (),
         options: Sequence[str] = (),
         intervals: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        patient: bool = False,
     ) -> None:
         program = shutil.which("alertmanager") or need("prometheus-alertmanager", "prometheus-alertmanager")
         config = yaml.safe_load((ROOT / "deploy/alertmanager.yml").read_text("utf-8"))
@@ -45,7 +48,8 @@ class Alertmanager:
         config["receivers"] = [given.get(one["name"], one) for one in config["receivers"]]
         for route in (config["route"], *config["route"]["routes"]):
             # Durations of the copy: messages leave at once, and the watchdog comes every two seconds.
-            route["group_wait"], route["group_interval"] = "0s", "1s"
+            if not patient:
+                route["group_wait"], route["group_interval"] = "0s", "1s"
             if route.get("receiver") == "dead-man":
                 route["repeat_interval"] = "2s"
         for route in config["route"]["routes"]:

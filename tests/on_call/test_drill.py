@@ -194,6 +194,46 @@ def test_a_receiver_without_an_address_is_no_success(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_a_drill_that_waits_says_whether_the_receiver_took_it(tmp_path: Path, sink: HttpSink) -> None:
+    """A page to an address where nobody listens, and a ticket to one that answers."""
+    nobody = {
+        "name": "page",
+        "slack_configs": [{"api_url": f"http://127.0.0.1:{free_port()}", "channel": "x"}],
+    }
+    server = Alertmanager(tmp_path, sink.url, [nobody])
+    plain = {"username": None, "password_file": None}
+    try:
+        server.up()
+        lost = drill(tmp_path, url_of(server), "--wait", "3s", server=plain)
+        assert lost.returncode == 1, lost.stdout + lost.stderr
+        assert "waits        3s for what the receivers answer" in lost.stdout
+        assert re.search(
+            r"failed       \d+ requests? of Alertmanager to such receivers, all failed: its log", lost.stdout
+        )
+        taken = drill(tmp_path, url_of(server), "--wait", "3s", "--severity", "ticket", server=plain)
+        assert taken.returncode == 0, taken.stdout + taken.stderr
+        assert re.search(
+            r"accepted     \d+ requests? of Alertmanager to such receivers, none failed", taken.stdout
+        )
+    finally:
+        server.stop()
+
+
+def test_a_drill_that_waits_too_short_does_not_say_that_it_arrived(tmp_path: Path) -> None:
+    """The shipped patience: the first message of a group leaves after 30 seconds."""
+    server = Alertmanager(tmp_path, "http://127.0.0.1:9", patient=True)
+    try:
+        server.up()
+        plain = {"username": None, "password_file": None}
+        done = drill(tmp_path, url_of(server), "--wait", "1s", server=plain)
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert (
+            "not sent     Alertmanager sent no request to such a receiver in 1s: wait longer" in done.stdout
+        )
+    finally:
+        server.stop()
+
+
 def test_a_wrong_password_is_an_error_that_shows_no_secret(
     tmp_path: Path, alertmanager: Alertmanager
 ) -> None:
@@ -220,6 +260,7 @@ def test_an_alertmanager_that_is_away_is_an_error_of_one_sentence(tmp_path: Path
         (200, '{"config": 3}', "is not that of an Alertmanager with API v2"),
         (500, "it broke for \x1b[31m reasons", "answered with code 500: it broke for [U+001B][31m reasons"),
         (302, "", "answered with code 302"),
+        (200, "requests{ 3", "is no Alertmanager"),
     ],
 )
 def test_another_server_is_an_error_and_is_sent_no_password_elsewhere(
@@ -240,6 +281,7 @@ def test_a_config_without_an_alertmanager_and_a_wrong_option_say_what_to_write(t
     assert "on_call: {alertmanager: {url: http://127.0.0.1:9093}}" in done.stderr
     for options, said in (
         (("--for", "5s"), "must be from 1m to 4h"),
+        (("--wait", "1h"), "must be from 1s to 15m"),
         (("--recommender", "other"), "no recommender is called 'other'"),
     ):
         wrong = drill(tmp_path, "http://127.0.0.1:9", *options)
