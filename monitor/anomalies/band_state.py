@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -185,7 +184,8 @@ class BandState:
         young = step.points < YOUNG * (known_history(self._settings, self._length) / self._length)
         may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
         self._moves.learn(forecast.means[0], self._traits.driver, may)
-        self._filter.learn(may, self._moved(is_new_season & ~step.departed, lasts))
+        new_model = np.where(self._is_of_new_model(), self._serving.windows, 0)
+        self._filter.learn(may, new_model, step.departed)
         self._rare.learn(may)
         self._seen[there | missing] = end
         self._learns[step.has_band] = 0
@@ -291,7 +291,7 @@ class BandState:
     def _turn_season(self, window: Window) -> timedelta | None:
         """Keep what was usual before a season, and return to it afterwards.
 
-        How long the season that the window lies in has lasted; None in no season.
+        How long the season of the window has lasted; None outside a season.
         """
         local = (window.start + window.length / 2).astimezone(self._settings.zone).replace(tzinfo=None)
         season = self._settings.season_of(local.date())
@@ -309,13 +309,6 @@ class BandState:
             self._out_before_season = self.departures.side != 0
             self._filter.forget_level(~self._out_before_season)
         return None if first is None else local - datetime.combine(first, time.min)
-
-    def _moved(self, is_new_season: Bools, lasts: timedelta | None) -> Ints:
-        """Which window it is of the first day of a season or of a new model: their mean is the new level."""
-        since = np.where(self._is_of_new_model(), self._serving.windows, 0)
-        if lasts is None or lasts >= timedelta(days=1):
-            return since
-        return np.where(is_new_season, math.ceil(lasts / self._length), since)
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:
         """Whether a slice without rows would have a result if it had rows.

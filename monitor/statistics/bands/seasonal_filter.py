@@ -130,8 +130,9 @@ class SeasonalFilter(Columns):
     _memory: Floats
     _age: Floats  # windows since the memory was made
     _suspect: Ints
-    _suspects: Bools  # which of the last windows were not remembered at once
+    _suspects: Ints  # the sides of the last windows that were not remembered at once, 0 of others
     _held: Floats  # the largest sd of these, of what lasts
+    _begun: Ints  # the windows learned in the first day of a level, the next one counted; 0 later
     _residuals: Floats  # of the last windows, the newest first
     _memories: Floats  # before each of them
     _sds: Floats  # of each of them
@@ -162,8 +163,9 @@ class SeasonalFilter(Columns):
             "_memory": ((), 0.0),
             "_age": ((), 1.0),
             "_suspect": ((), 0),
-            "_suspects": ((LONGEST,), False),
+            "_suspects": ((LONGEST,), 0),
             "_held": ((), 0.0),
+            "_begun": ((), 0),
             "_residuals": ((LONGEST,), np.nan),
             "_memories": ((LONGEST,), np.nan),
             "_sds": ((LONGEST,), np.nan),
@@ -184,10 +186,13 @@ class SeasonalFilter(Columns):
         self.scales = scales
 
     def forget_level(self, which: ArrayLike) -> None:
-        """Take the level of the series that are True from their next window: it is another one then."""
+        """Take the level of the series that are True from their next day: it is another one then."""
         chosen = np.asarray(which, np.bool_)
         self._level[chosen] = np.nan
         self._memory[chosen] = 0.0
+        self._suspect[chosen] = 0
+        self._suspects[:, chosen] = 0
+        self._begun[chosen] = 1
 
     def forget_last(self, which: ArrayLike) -> None:
         """Begin the longer spans of these series anew with the newest window: what lies before it is over."""
@@ -202,7 +207,7 @@ class SeasonalFilter(Columns):
         self._age = self._age + windows
         self._last[:] = np.nan
         gap = np.full((min(windows, LONGEST), self.scales.size), np.nan)
-        self._suspects = _newest(np.zeros_like(gap, np.bool_), self._suspects)
+        self._suspects = _newest(np.zeros_like(gap, np.int64), self._suspects)
         self._residuals, self._memories = _newest(gap, self._residuals), _newest(gap, self._memories)
         self._sds, self._bases = _newest(gap, self._sds), _newest(gap, self._bases)
         self._drawn = _newest(gap, self._drawn)
@@ -273,9 +278,9 @@ class SeasonalFilter(Columns):
         holiday = np.where(steady, _STEADY, _HOLIDAY) if moment.is_holiday else 1.0
         wide = np.hypot(spreads * factor, more / _ROOTS) * holiday
         wide = np.where(is_new, np.hypot(wide, _UNSEEN * dust), wide)
-        # A span that begins behind such a window is compared with the forecast from before that window, so
-        # its spread is that of such a forecast: the night's new lists may last all day.
-        wide = np.where(self._suspects[_BEFORE], np.fmax(wide, self._held), wide)
+        # A span that starts right after a suspect window is compared with the forecast from before that one.
+        # So its spread is at least what lasts of that window's: the lists of a night may last all day.
+        wide = np.where(self._suspects[_BEFORE] != 0, np.fmax(wide, self._held), wide)
         is_new_shape = (moment.or_weekday is not None) & ((self.scales == Scale.COUNT) | ~np.asarray(steady))
         self._judged = _Judged(
             moment, there, is_new, is_new_shape, level, off, residual, residual - (centre - base),
@@ -286,13 +291,15 @@ class SeasonalFilter(Columns):
             found.from_base, found.planned, found.actual, found.by_one, found.usual,
         )  # fmt: skip
 
-    def learn(self, allowed: ArrayLike = True, moved: ArrayLike = 0) -> None:
+    def learn(self, allowed: ArrayLike = True, moved: ArrayLike = 0, out: ArrayLike = False) -> None:
         """Learn from the window that was judged last. A holiday is remembered, but teaches nothing else.
 
         Args:
             allowed: m, or one for all: a series that is out of its band may not.
             moved: m, or one for all: which window it is since the level moved for a known reason, from 1 on;
                 0 where it did not. The level becomes the mean of these windows.
+            out: m, or one for all: whether a series is out of its band. It may be allowed all the same, and
+                then teaches slowly.
 
         Raises ValueError where no window was judged since the last one that was learned.
         """
@@ -301,12 +308,17 @@ class SeasonalFilter(Columns):
             raise ValueError("judge a window before you learn from it")
         self._residuals, self._memories, self._sds, self._bases, self._drawn = judged.last
         may = judged.there & np.asarray(allowed, np.bool_)
+        is_in = ~np.asarray(out, np.bool_)
         if not judged.moment.is_holiday:
-            self._learn_base(judged, may, np.asarray(moved, np.float64))
+            since = np.where(np.asarray(moved) > 0, moved, np.where(is_in, self._begun, 0))
+            self._learn_base(judged, may, since.astype(np.float64))
+            self._begun = np.where(
+                may & (self._begun > 0), (self._begun + 1) % (self._a_day + 1), self._begun
+            )
             if judged.moment.or_weekday is None:  # between two profiles, noise cannot be seen
                 self._learn_noise(judged, may & ~judged.is_new)
             self._learn_samples(judged, may)
-        self._remember(judged, may)
+        self._remember(judged, may, is_in)
 
     def _profile(self, slot: int, weekday: int) -> tuple[Floats, Bools]:
         """The profile of a time of day, and where no day of its kind was seen at that time yet."""
@@ -379,19 +391,24 @@ class SeasonalFilter(Columns):
         moved = np.where(np.isnan(held), inverse, held + gain * (inverse - held))
         self._inverse[slot] = np.where(may & np.isfinite(moved), moved, held)
 
-    def _remember(self, judged: _Judged, may: Bools) -> None:
-        """Let the memory follow the window, unless an incident may have begun."""
+    def _remember(self, judged: _Judged, may: Bools, is_in: Bools) -> None:
+        """Let the memory follow the window, unless an incident may have begun.
+
+        Where a series is in its band, the fourth window on one side in a row is remembered in full.
+        """
         error, sd = judged.error, judged.sd
+        side = np.sign(np.nan_to_num(error)).astype(np.int64)
         far = np.abs(error) > _SUSPECT * sd
         suspect = far & (self._suspect < _SUSPECT_WINDOWS)
         self._suspect = np.where(far, self._suspect + 1, 0)
         follows = may & ~suspect
+        lasts_on = far & is_in & (self._suspects[:_SUSPECT_WINDOWS] == side).all(axis=0)
         held = np.where(self._suspects.any(axis=0), self._held, 0.0)
         lasts = np.sqrt(np.maximum(judged.wide**2 - judged.noise.passing - judged.extra, 0.0))
         self._held = np.where(may & suspect, np.fmax(held, lasts), held)
-        self._suspects = _newest(may & suspect, self._suspects)
+        self._suspects = _newest(np.where(may & suspect, side, 0), self._suspects)
         moved = judged.noise.gain_of(judged.extra) * np.clip(error, -_CLIP * sd, _CLIP * sd)
-        moved = np.where(self._suspect > _SUSPECT_WINDOWS, error, moved)
+        moved = np.where(lasts_on, error, moved)
         self._memory = np.where(follows, judged.remembered + moved, self._memory)
         self._age = np.where(follows, 1.0, self._age + 1)
         self.windows = self.windows + may
