@@ -19,8 +19,7 @@ from monitor.cli.options import ConfigPath, Only
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, claim_output, fail, say
 
 if TYPE_CHECKING:
-    from monitor.on_call.alertmanager import Requests
-    from monitor.on_call.drill import Drill
+    from monitor.on_call.drill import Answer, Drill
     from monitor.settings.config import Config
 
 on_call_app = typer.Typer()
@@ -40,7 +39,7 @@ class Severity(StrEnum):
     epilog="Example: recsys-monitor drill --config shop.yaml --recommender shop\n\n"
     "Exit codes: 0 it is sent to the printed receivers, 1 a silence, maintenance, a time interval of a route "
     "or a receiver without an address holds it back, 2 a wrong config or usage, 3 Alertmanager cannot be "
-    "reached or refused it. With --wait also 1 if a receiver did not take it, and 3 if nothing was sent.",
+    "reached or refused it. With --wait also 1 if a request to a receiver failed, 3 if that is not known.",
 )
 def drill(
     config: ConfigPath,
@@ -62,7 +61,7 @@ def drill(
         typer.Option(
             "--wait",
             metavar="TIME",
-            help="Wait, and print whether the receivers took what Alertmanager sent; from 1s to 15m.",
+            help="Wait, and print what the receivers answered; from 1s to 15m.",
         ),
     ] = None,
 ) -> None:
@@ -109,31 +108,36 @@ def _run_drill(
             return VIOLATED
         if waits is None:
             return OK
-        say(f"waits        {show_duration(waits)} for what the receivers answer")
+        say(f"waits        {show_duration(waits)} for the receivers to answer")
         time.sleep(waits.total_seconds())
-        line, code = _sent(made.requests(before, api.requests()), waits)
-        say(line)
-        return code
+        said = [_answered(one, show_duration(waits)) for one in made.answers(before, api.requests())]
+        for line, _ in said:
+            say(line)
+        codes = {code for _, code in said}
+        return next(code for code in (VIOLATED, NOT_JUDGED, OK) if code in codes)
     except AlertmanagerError as error:
         fail(error.advice, NOT_JUDGED)
 
 
-def _sent(found: Requests, waited: timedelta) -> tuple[str, int]:
-    """What the receivers answered, as a line and an exit code."""
-    from monitor.config.problems import show_duration
+def _answered(one: Answer, waited: str) -> tuple[str, int]:
+    """What a receiver answered, as a line and an exit code."""
     from monitor.core.text import plural
 
-    if not found.made:
-        span = show_duration(waited)
+    to = f"{one.receiver}: {one.kind}"
+    if one.made < 0 or one.failed < 0:
         return (
-            f"not sent     Alertmanager sent no request to such a receiver in {span}: wait longer",
+            f"not known    {to}: Alertmanager was restarted, or another one answered. Try again",
             NOT_JUDGED,
         )
-    requests = f"{plural(found.made, 'request')} of Alertmanager to such receivers"
-    if not found.failed:
-        return f"accepted     {requests}, none failed", OK
-    failed = "all" if found.failed == found.made else found.failed
-    return f"failed       {requests}, {failed} failed: its log says which and why", VIOLATED
+    if not one.made:
+        return f"not known    {to}: nothing has been answered in {waited}. Wait longer", NOT_JUDGED
+    said = f"{plural(one.made, 'request')}, {one.failed or 'none'} failed"
+    if one.others:
+        others = ", ".join(one.others)
+        return f"not known    {to}: {said}, but those to {others} are counted with them", NOT_JUDGED
+    if one.failed:
+        return f"failed       {to}: {said}. Alertmanager's log says why", VIOLATED
+    return f"accepted     {to}: {said}", OK
 
 
 def _alert(

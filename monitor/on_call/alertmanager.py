@@ -26,8 +26,15 @@ class AlertmanagerError(ExpectedError):
     hint = "on_call.alertmanager in the config says where it is and how to sign in."
 
 
+class Integration(NamedTuple):
+    """Where requests go: a kind such as `webhook`, of a receiver; None if Alertmanager does not name it."""
+
+    kind: str
+    receiver: str | None
+
+
 class Requests(NamedTuple):
-    """How many requests Alertmanager has made to receivers, and how many of them failed."""
+    """How many requests to receivers were answered or failed, and how many of them failed."""
 
     made: int
     failed: int
@@ -47,25 +54,22 @@ class AlertmanagerApi:
         """The answer to a POST of JSON below /api/v2/; None if it is empty."""
         return self._ask(path, json.dumps(content).encode())
 
-    def requests(self) -> dict[str, Requests]:
-        """The requests since it began, by the kind of the integration, such as `webhook`."""
+    def requests(self) -> dict[Integration, Requests]:
+        """The requests since it began. Receivers are told apart if it has `receiver-name-in-metrics`."""
         from prometheus_client.parser import text_string_to_metric_families
 
-        counts: dict[str, dict[str, int]] = {_REQUESTS: {}, _FAILED: {}}
+        counts: dict[str, dict[Integration, int]] = {_REQUESTS: {}, _FAILED: {}}
         try:
             for family in text_string_to_metric_families(self._read("/metrics", None).decode("utf-8")):
-                for sample in family.samples:
-                    if sample.name in counts:
-                        kind = sample.labels["integration"]
-                        by_kind = counts[sample.name]
-                        by_kind[kind] = by_kind.get(kind, 0) + int(sample.value)
-        except (ValueError, KeyError):
+                for one in family.samples:
+                    if (some := counts.get(one.name)) is not None:
+                        to = Integration(one.labels["integration"], one.labels.get("receiver_name"))
+                        some[to] = some.get(to, 0) + int(one.value)
+        except (ValueError, KeyError, OverflowError):
             counts[_REQUESTS].clear()
         if not counts[_REQUESTS]:
             raise AlertmanagerError(f"{self._server.url}/metrics does not count the requests to receivers")
-        return {
-            kind: Requests(made, counts[_FAILED].get(kind, 0)) for kind, made in counts[_REQUESTS].items()
-        }
+        return {to: Requests(made, counts[_FAILED].get(to, 0)) for to, made in counts[_REQUESTS].items()}
 
     def _ask(self, path: str, body: bytes | None) -> Any:
         answer = self._read(f"{_API}{path}", body)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import yaml
 
 from monitor.core.text import visible
-from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError, Requests
+from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError, Integration, Requests
 from monitor.on_call.routes import Muted, muted_receivers
 from monitor.settings.recommender import RecommenderSettings
 
@@ -23,12 +23,26 @@ _SUFFIX: Final = "_configs"
 
 
 @dataclass(frozen=True)
+class Answer:
+    """The requests to an integration of a receiver, and how many failed; fewer than 0 after a restart.
+
+    `others` are receivers of the same kind whose requests are counted with its own.
+    """
+
+    receiver: str
+    kind: str
+    made: int
+    failed: int
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Drill:
     """What was sent, and what Alertmanager says about it.
 
     `receivers` are those that get it, each with the kinds of its integrations; an empty tuple of kinds
     delivers to nobody. `muted` are those whose routes have time intervals that hold it back, or may do so.
-    `held_back` says why nothing will be sent to anybody.
+    `held_back` says why nothing will be sent to anybody. `alike` are all receivers of a kind of integration.
     """
 
     number: str
@@ -37,6 +51,7 @@ class Drill:
     receivers: Mapping[str, tuple[str, ...]]
     muted: Mapping[str, Muted] = field(default_factory=dict)
     held_back: str = ""
+    alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def will_be_sent(self) -> bool:
@@ -45,15 +60,22 @@ class Drill:
             kinds for name, kinds in self.receivers.items() if name not in silent
         )
 
-    def requests(self, before: Mapping[str, Requests], now: Mapping[str, Requests]) -> Requests:
-        """What Alertmanager sent by the kinds of integrations of its receivers, between two times.
-
-        Other alerts and receivers of these kinds count as well: only Alertmanager's log tells them apart.
-        """
-        kinds = {kind for some in self.receivers.values() for kind in some}
-        none = Requests(0, 0)
-        parts = [(now.get(kind, none), before.get(kind, none)) for kind in kinds]
-        return Requests(sum(a.made - b.made for a, b in parts), sum(a.failed - b.failed for a, b in parts))
+    def answers(
+        self, before: Mapping[Integration, Requests], now: Mapping[Integration, Requests]
+    ) -> list[Answer]:
+        """What each of its receivers answered between two times; those that are muted are left out."""
+        found = []
+        for name, kinds in self.receivers.items():
+            if (muted := self.muted.get(name)) is not None and muted.certain:
+                continue
+            for kind in kinds:
+                own = Integration(kind, name)
+                own = own if own in now else Integration(kind, None)
+                others = self.alike.get(kind, ()) if own.receiver is None else ()
+                then, later = before.get(own, Requests(0, 0)), now.get(own, Requests(0, 0))
+                made, failed = later.made - then.made, later.failed - then.failed
+                found.append(Answer(name, kind, made, failed, tuple(one for one in others if one != name)))
+        return found
 
 
 def drill_alert(
@@ -133,6 +155,10 @@ def _send(api: AlertmanagerApi, alert: Mapping[str, Any], sleep: Callable[[float
         receivers={name: integrations.get(name, ()) for name in names},
         muted={name: muted[name] for name in names if name in muted},
         held_back=_reason(api, status),
+        alike={
+            kind: tuple(name for name, some in integrations.items() if kind in some)
+            for kind in {kind for some in integrations.values() for kind in some}
+        },
     )
 
 
