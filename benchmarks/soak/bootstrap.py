@@ -39,6 +39,7 @@ def install(marks: Marks) -> None:
         (Watch, "turn", stages.TURN),
         (Watch, "look", stages.INDEX),
         (Watch, "forget", stages.HOUSEKEEPING),
+        (evaluate.Evaluator, "_measured_together", stages.TOGETHER),
         (evaluate, "prepare", stages.READ),
         (RuleCheck, "run", stages.RULES),
         (MetricsCheck, "run", stages.METRICS),

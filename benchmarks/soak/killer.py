@@ -32,7 +32,9 @@ _HUNGRY_EVERY: Final = 3.0
 _LIST_EVERY: Final = 0.2
 _LOOK: Final = 0.0005
 # How long a stage about lasts: an aimed kill comes within this time after the stage was seen.
-_LASTS: Final = {stages.START: 3.0, stages.STOP: 0.2, stages.IDLE: 1.0, stages.METRICS: 0.05}
+_LASTS: Final = {
+    stages.START: 3.0, stages.STOP: 0.2, stages.IDLE: 1.0, stages.METRICS: 0.05, stages.TOGETHER: 0.1,
+}  # fmt: skip
 _OTHERS_LAST: Final = 0.004
 _GONE_SECONDS: Final = 30.0
 

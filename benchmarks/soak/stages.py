@@ -16,6 +16,7 @@ from typing import Final
 
 START: Final = "start"
 INDEX: Final = "index the logs"
+TOGETHER: Final = "several windows in one pass"
 READ: Final = "read rows"
 RULES: Final = "rules"
 METRICS: Final = "metrics"
@@ -30,10 +31,10 @@ STOP: Final = "stop"
 IDLE: Final = "idle"
 
 OF_THE_DAEMON: Final = (START, PUBLISH, COUNTERS, HOUSEKEEPING, STOP, IDLE)
-OF_A_JUDGE: Final = (START, INDEX, READ, RULES, METRICS, PAIRS, HISTORY, TURN, IDLE)
+OF_A_JUDGE: Final = (START, INDEX, TOGETHER, READ, RULES, METRICS, PAIRS, HISTORY, TURN, IDLE)
 STAGES: Final = (
-    START, INDEX, READ, RULES, METRICS, PAIRS, HISTORY, TURN, PUBLISH, COUNTERS, HOUSEKEEPING, LEASES, STOP,
-    IDLE,
+    START, INDEX, TOGETHER, READ, RULES, METRICS, PAIRS, HISTORY, TURN, PUBLISH, COUNTERS, HOUSEKEEPING,
+    LEASES, STOP, IDLE,
 )  # fmt: skip
 
 FOLDER: Final = "SOAK_STAGES"  # the variable of the environment that names the folder of the files

@@ -55,7 +55,7 @@ class AlertmanagerApi:
         return self._ask(path, json.dumps(content).encode())
 
     def requests(self) -> dict[Integration, Requests]:
-        """The requests since it began. Receivers are told apart if it has `receiver-name-in-metrics`."""
+        """The requests since it began. By receiver if it has `receiver-name-in-metrics`."""
         from prometheus_client.parser import text_string_to_metric_families
 
         counts: dict[str, dict[Integration, int]] = {_REQUESTS: {}, _FAILED: {}}
