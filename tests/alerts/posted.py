@@ -35,9 +35,9 @@ class Group:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Alertmanager]:
-    """Alertmanager with the repository's configuration, delivering to nobody."""
-    server = Alertmanager(folder, "http://127.0.0.1:9")
+def running(folder: Path, webhook: str = "http://127.0.0.1:9", **changed: Any) -> Iterator[Alertmanager]:
+    """Alertmanager with the repository's configuration; by default it delivers to nobody."""
+    server = Alertmanager(folder, webhook, **changed)
     try:
         server.up()
         yield server

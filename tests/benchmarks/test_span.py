@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
+
+import pytest
 
 from benchmarks import fleet, span
 
@@ -28,3 +31,13 @@ def test_the_table_of_a_fleet_gives_its_load_and_memory(monkeypatch) -> None:
     last = fleet.table(found, 200, 2000).splitlines()[-1]
     assert last.startswith("| 200 with 2,000 exposures in five minutes | 21 s | 120 s | 0.45 s | 30% |")
     assert last.endswith("| 729 MiB: daemon 355, others 150, 224 |")
+
+
+def test_a_span_with_windows_that_were_left_out_has_no_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows of the future are not judged."""
+    monkeypatch.setattr(span, "START", datetime(2099, 1, 1, tzinfo=UTC))
+    span.write(tmp_path, 2, 400)
+    with pytest.raises(RuntimeError, match="backfill ended with 3, so it has not judged every window"):
+        span.judge(tmp_path, 2, 400)

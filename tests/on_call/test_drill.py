@@ -15,13 +15,14 @@ import bcrypt
 import pytest
 import yaml
 
-from tests.alerts.posted import Group, alert, assert_groups, post
+from tests.alerts.posted import Group, alert, assert_groups, post, running
 from tests.alerts.received import HttpSink, closing
 from tests.end_to_end.servers import Alertmanager
 from tests.forked import run_forked
 from tests.processes import ROOT, free_port, get, wait_for
 
 DRILL = re.compile(r"test page (\w{6})")
+PLAIN: dict[str, Any] = {"username": None, "password_file": None}
 
 
 @pytest.fixture(scope="module")
@@ -134,18 +135,15 @@ def test_a_drill_of_tickets_of_another_recommender_and_owner_takes_their_route(
 
 
 def test_a_drill_holds_no_ticket_back_and_one_that_is_held_back_says_by_what(tmp_path: Path) -> None:
-    server = Alertmanager(tmp_path, "http://127.0.0.1:9")
-    try:
-        server.up()
-        plain = {"username": None, "password_file": None}
-        done = drill(tmp_path, url_of(server), server=plain)
+    with running(tmp_path) as server:
+        done = drill(tmp_path, url_of(server), server=PLAIN)
         assert done.returncode == 0, done.stderr
         post(server, [alert("RecsysRunsFail")])
         assert_groups(
             server, Group("page", "shop", ("RecsysDrill",)), Group("ticket", "shop", ("RecsysRunsFail",))
         )
         post(server, [alert("RecsysMaintenance", "news")])
-        held = drill(tmp_path, url_of(server), "--recommender", "news", server=plain)
+        held = drill(tmp_path, url_of(server), "--recommender", "news", server=PLAIN)
         assert held.returncode == 1
         assert "held back    the alert RecsysMaintenance holds it back: no message is sent" in held.stdout
         now = datetime.now(UTC)
@@ -155,12 +153,10 @@ def test_a_drill_holds_no_ticket_back_and_one_that_is_held_back_says_by_what(tmp
             "createdBy": "test", "comment": "drill",
         }  # fmt: skip
         made = post(server, silence, "silences")["silenceID"]
-        silenced = drill(tmp_path, url_of(server), server=plain)
+        silenced = drill(tmp_path, url_of(server), server=PLAIN)
         assert silenced.returncode == 1
         assert f"held back    silence {made} holds it back" in silenced.stdout
         assert "arrived?" not in silenced.stdout
-    finally:
-        server.stop()
 
 
 def test_a_drill_on_a_route_that_is_muted_now_is_no_success(tmp_path: Path) -> None:
@@ -168,33 +164,21 @@ def test_a_drill_on_a_route_that_is_muted_now_is_no_success(tmp_path: Path) -> N
         "page": {"mute_time_intervals": "long ago", "active_time_intervals": "always"},
         "ticket": {"mute_time_intervals": "always"},
     }
-    server = Alertmanager(tmp_path, "http://127.0.0.1:9", intervals=intervals)
-    plain = {"username": None, "password_file": None}
-    try:
-        server.up()
-        page = drill(tmp_path, url_of(server), server=plain)
+    with running(tmp_path, intervals=intervals) as server:
+        page = drill(tmp_path, url_of(server), server=PLAIN)
         assert (page.returncode, "held back" in page.stdout) == (0, False), page.stdout + page.stderr
-        ticket = drill(tmp_path, url_of(server), "--severity", "ticket", server=plain)
+        ticket = drill(tmp_path, url_of(server), "--severity", "ticket", server=PLAIN)
         assert ticket.returncode == 1
         why = "its route is muted now: mute_time_intervals always: no message is sent"
         assert f"receiver     ticket: webhook\nheld back    {why}\n" in ticket.stdout
         assert "arrived?" not in ticket.stdout
-    finally:
-        server.stop()
 
 
 def test_a_receiver_without_an_address_is_no_success(tmp_path: Path) -> None:
-    server = Alertmanager(tmp_path, "http://127.0.0.1:9", [{"name": "page"}])
-    try:
-        server.up()
-        done = drill(tmp_path, url_of(server), server={"username": None, "password_file": None})
+    with running(tmp_path, receivers=[{"name": "page"}]) as server:
+        done = drill(tmp_path, url_of(server), server=PLAIN)
         assert done.returncode == 1
         assert "receiver     page: it delivers to nobody" in done.stdout
-    finally:
-        server.stop()
-
-
-PLAIN: dict[str, Any] = {"username": None, "password_file": None}
 
 
 def test_a_drill_that_waits_says_whether_the_receiver_took_it(tmp_path: Path, sink: HttpSink) -> None:
@@ -205,9 +189,7 @@ def test_a_drill_that_waits_says_whether_the_receiver_took_it(tmp_path: Path, si
         {"name": "ticket", "webhook_configs": [{"url": f"{sink.url}/ticket"}]},
         {"name": "dead-man"},
     ]
-    server = Alertmanager(tmp_path, sink.url, receivers)
-    try:
-        server.up()
+    with running(tmp_path, sink.url, receivers=receivers) as server:
         lost = drill(tmp_path, url_of(server), "--wait", "3s", server=PLAIN)
         assert lost.returncode == 1, lost.stdout + lost.stderr
         assert "waits        3s for the receivers to answer" in lost.stdout
@@ -215,8 +197,6 @@ def test_a_drill_that_waits_says_whether_the_receiver_took_it(tmp_path: Path, si
         taken = drill(tmp_path, url_of(server), "--wait", "3s", "--severity", "ticket", server=PLAIN)
         assert taken.returncode == 0, taken.stdout + taken.stderr
         assert "accepted     ticket: webhook: 1 request, none failed\n" in taken.stdout
-    finally:
-        server.stop()
 
 
 def test_a_drill_that_waits_does_not_take_the_answers_to_others_for_its_own(
@@ -224,9 +204,7 @@ def test_a_drill_that_waits_does_not_take_the_answers_to_others_for_its_own(
 ) -> None:
     """The shipped receivers are of one kind, and the dead man gets a message every two seconds."""
     lost = {"name": "page", "webhook_configs": [{"url": f"http://127.0.0.1:{free_port()}"}]}
-    server = Alertmanager(tmp_path, sink.url, [lost])
-    try:
-        server.up()
+    with running(tmp_path, sink.url, receivers=[lost]) as server:
         post(server, [alert("RecsysWatchdog", severity="none")])
         done = drill(tmp_path, url_of(server), "--wait", "5s", server=PLAIN)
         assert done.returncode == 3, done.stdout + done.stderr
@@ -234,20 +212,14 @@ def test_a_drill_that_waits_does_not_take_the_answers_to_others_for_its_own(
             r"not known    page: webhook: \d+ requests, \d+ failed, but those to ticket, dead-man are",
             done.stdout,
         )
-    finally:
-        server.stop()
 
 
 def test_a_drill_that_waits_too_short_does_not_say_that_it_arrived(tmp_path: Path, sink: HttpSink) -> None:
     """The shipped patience: the first message of a group leaves after 30 seconds."""
-    server = Alertmanager(tmp_path, sink.url, patient=True)
-    try:
-        server.up()
+    with running(tmp_path, sink.url, patient=True) as server:
         done = drill(tmp_path, url_of(server), "--wait", "1s", server=PLAIN)
         assert done.returncode == 3, done.stdout + done.stderr
         assert "not known    page: webhook: nothing has been answered in 1s. Wait longer" in done.stdout
-    finally:
-        server.stop()
 
 
 def test_a_wrong_password_is_an_error_that_shows_no_secret(
