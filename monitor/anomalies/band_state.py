@@ -17,6 +17,7 @@ from monitor.anomalies.past import Floats, PastWindow, SeriesName
 from monitor.anomalies.presence import Presence
 from monitor.anomalies.series import DIMENSION_OTHER, WHOLE_REQUESTS, BandedSeries
 from monitor.anomalies.series_traits import Bools, Ints, SeriesTraits
+from monitor.anomalies.slice_shares import LOST, LostShares, SliceShares
 from monitor.core.results import Window
 from monitor.settings.bands import BandSettings
 from monitor.statistics.bands.comovement import Comovement
@@ -120,6 +121,7 @@ class BandState:
         self._rare = RareSums(a_day(length))
         self.departures = Departures()
         self._presence = Presence(count)
+        self._shares = SliceShares(count, a_day(length))
         self._learns = np.empty(0, dtype=np.int64)  # its side until a known change; 0 once it has a new band
         self._seen = np.empty(0)  # when it was last judged
         self._drawn = np.empty((LONGEST, 0))  # the samples of the last windows, the newest first
@@ -153,7 +155,9 @@ class BandState:
             calm: whether the window lies outside of maintenance; else it teaches nothing.
         """
         if self.end is not None and window.start > self.end:
-            self._filter.skip((window.start - self.end) // self._length)
+            gap = (window.start - self.end) // self._length
+            self._filter.skip(gap)
+            self._shares.skip(gap)
         self._name(now, names)
         columns = np.array([self._by_id[number] for number in now.series.tolist()], dtype=np.int64)
         chosen = columns >= 0
@@ -179,7 +183,10 @@ class BandState:
         self._presence.learn(there, known | (there & self._traits.is_missed), moment, end)
         forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._traits.driver >= 0)
         rare = self._rare.rare(np.where(self._traits.is_share, values, np.nan), samples, forecast.expected)
-        step = self._decide(values, forecast, rare, there | missing, self._traits.is_nearly_whole(samples))
+        whole = values[self._column[WHOLE_REQUESTS]] if WHOLE_REQUESTS in self._column else np.nan
+        shares = self._shares.judge(values, whole, moment, forecast, self._wild, self._least)
+        nearly_whole = self._traits.is_nearly_whole(samples)
+        step = self._decide(values, forecast, rare, shares, there | missing, nearly_whole)
         self._out_before_season &= self.departures.side != 0
         young = step.points < YOUNG * (known_history(self._settings, self._length) / self._length)
         may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
@@ -187,6 +194,7 @@ class BandState:
         new_model = np.where(self._is_of_new_model(), self._serving.windows, 0)
         self._filter.learn(may, new_model, step.departed)
         self._rare.learn(may)
+        self._shares.learn(step.departed, may)
         self._seen[there | missing] = end
         self._learns[step.has_band] = 0
         self.end = window.end
@@ -218,6 +226,7 @@ class BandState:
         self._filter.take_from(older._filter, here, theirs)
         self._rare.take_from(older._rare, here, theirs)
         self._moves.take_from(older._moves, here, theirs)
+        self._shares.take_from(older._shares, here, theirs)
         self.departures.take_from(older.departures, here, theirs)
         self._presence.take_from(older._presence, here, theirs)
         self._began_with[here] = older._began_with[theirs]
@@ -243,6 +252,7 @@ class BandState:
         self.series += new
         scales = np.array([int(one.scale) for one in new], dtype=np.int64)
         self._filter.add_series(scales)
+        self._shares.add(new, len(self.series) - len(new))
         if self._before_season is not None:
             self._before_season[1].add_series(scales)
             self._before_season[2].add(len(new))
@@ -282,7 +292,7 @@ class BandState:
                 self._begin_anew(concerned)
 
     def _begin_anew(self, which: Bools) -> None:
-        for part in (self._filter, self._rare, self._moves, self.departures):
+        for part in (self._filter, self._rare, self._moves, self._shares, self.departures):
             part.begin_anew(which)
         if self._before_season is not None:
             for part in self._before_season[1:]:
@@ -326,7 +336,13 @@ class BandState:
         return np.array([one.dimension not in full for one in self.series], dtype=np.bool_)
 
     def _decide(
-        self, values: Floats, forecast: Forecast, rare: list[Rare], judged: Bools, nearly_whole: Bools
+        self,
+        values: Floats,
+        forecast: Forecast,
+        rare: list[Rare],
+        shares: LostShares,
+        judged: Bools,
+        nearly_whole: Bools,
     ) -> Step:
         points = self._filter.windows
         has_band = np.isfinite(forecast.expected) & (points >= self._least)
@@ -336,6 +352,7 @@ class BandState:
             farther = (one.side * forecast.means[number] > 0) & (np.abs(seldom) > np.abs(plain))
             none = (np.sign(plain) == one.usual) & (np.abs(plain) > _NO_HIT)
             deviations[number] = np.where(farther, seldom, np.where(none, np.copysign(_NO_HIT, plain), plain))
+        deviations = np.fmin(deviations, shares.deviations)
         deviations = np.clip(np.where(has_band, deviations, np.nan), -FARTHEST, FARTHEST)
         self._drawn = np.concatenate([forecast.samples[None], self._drawn])[:LONGEST]
         limit = self._bounds(np.isfinite(deviations[0]))
@@ -347,6 +364,7 @@ class BandState:
             np.copysign(np.fmax(np.abs(deviations[-1]), limit.shown), change[-1]),
             deviations[-1],
         )
+        by_share = (shares.deviations <= -limit.spans).any(axis=0)
         self._wild = np.fmax(_WILD_BOUNDS * limit.shown, WILD)
         ratio = np.nan_to_num(deviations / limit.spans)
         was = self.departures.side.copy()
@@ -370,13 +388,15 @@ class BandState:
         place = np.where(departed, np.abs(np.where(same, ratio, 0.0)).argmax(axis=0), 0)
         columns = np.arange(len(self.series))
         lower, upper = self._limits(forecast, rare[0], limit)
+        lowest = np.fmin(shares.lower(limit.shown), LOST * forecast.expected)
+        lower = np.where(departed & by_share, np.fmax(lower, lowest), lower)
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = change / np.abs(forecast.planned)
         return Step(
             values=values, forecast=forecast, deviation=deviations[place, columns],
             span=np.array(SPANS)[place], change=relative[place, columns], bound=limit.spans[place, columns],
             lower=lower, upper=upper, departed=departed & judged, judged=judged,
-            follows=self._follows(relative, forecast, place), has_band=has_band,
+            follows=self._follows(relative, forecast, place) & ~by_share, has_band=has_band,
             points=points, was=np.where(stood == 0, np.nan, stood), learns=(self._learns != 0) & ~has_band,
         )  # fmt: skip
 
