@@ -59,7 +59,7 @@ _LIKE_SUNDAY: Final = timedelta(days=5)
 _WILD_BOUNDS: Final = 1.5  # one wild window takes no longer span beyond its bound, two do
 _LOST: Final = 0.5
 """Totals below this part of what is expected, in the mean of the longest span, are always out."""
-_ENOUGH: Final = 60.0
+ENOUGH: Final = 60.0
 """So many must be expected in that span: of fewer, chance alone takes half now and then."""
 MOST: Final = 8064
 """Windows of past: eight weeks of ten minutes."""
@@ -130,7 +130,7 @@ class BandState:
         self._moves = Comovement(a_day(length))
         self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
         self._serving = Serving()
-        self._before_season: tuple[date, SeasonalFilter, RareSums] | None = None
+        self._before_season: tuple[date, SeasonalFilter, RareSums, SliceShares] | None = None
         self._season_after: datetime | None = None  # the end of the last window before the season
         self._out_before_season = np.empty(0, dtype=np.bool_)  # out of the band since before the season
 
@@ -256,6 +256,7 @@ class BandState:
         if self._before_season is not None:
             self._before_season[1].add_series(scales)
             self._before_season[2].add(len(new))
+            self._before_season[3].add(new, len(self.series) - len(new))
         for part in (self._rare, self._moves, self.departures, self._presence):
             part.add(len(new))
         self._definition = np.append(self._definition, np.full(len(new), None))
@@ -278,7 +279,7 @@ class BandState:
 
     def _change(self, window: Window) -> None:
         """A known change since the last window begins its series anew."""
-        late = self._settings.least * self._length
+        late = self._least * self._length
         if not any(timedelta(0) < window.end - one.at <= late for one in self._settings.changes):
             self._learns[:] = 0
         for change in self._settings.changes:
@@ -307,17 +308,20 @@ class BandState:
         season = self._settings.season_of(local.date())
         first = None if season is None else season.first
         if self._before_season is not None and self._before_season[0] != first:
-            _, self._filter, self._rare = self._before_season
+            _, self._filter, self._rare, self._shares = self._before_season
             self._before_season = None
             assert self._season_after is not None
             # What lay before the season is not next to this window.
-            self._filter.skip((window.start - self._season_after) // self._length)
+            gap = (window.start - self._season_after) // self._length
+            self._filter.skip(gap)
+            self._shares.skip(gap)
             self._rare.forget_last(np.ones(len(self.series), dtype=np.bool_))
         if first is not None and self._before_season is None:
-            self._before_season = first, self._filter.copy(), self._rare.copy()
+            self._before_season = first, self._filter.copy(), self._rare.copy(), self._shares.copy()
             self._season_after = self.end or window.start
             self._out_before_season = self.departures.side != 0
             self._filter.forget_level(~self._out_before_season)
+            self._shares.forget_level(~self._out_before_season)
         return None if first is None else local - datetime.combine(first, time.min)
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:
@@ -358,7 +362,7 @@ class BandState:
         limit = self._bounds(np.isfinite(deviations[0]))
         change = forecast.actual - forecast.planned
         left = [self._left(one, forecast.actual[-1]) for one in (forecast.planned[-1], forecast.usual)]
-        lost = self._traits.is_total & (np.maximum(*left) < _LOST) & (self._expected(forecast) >= _ENOUGH)
+        lost = self._traits.is_total & (np.maximum(*left) < _LOST) & (self._expected(forecast) >= ENOUGH)
         deviations[-1] = np.where(
             lost & has_band,
             np.copysign(np.fmax(np.abs(deviations[-1]), limit.shown), change[-1]),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from monitor.anomalies.band_state import ENOUGH
 from monitor.anomalies.series import BandedSeries
 from monitor.anomalies.specs import EXPECTED, METRIC_LABEL
 from monitor.core.results import Result
 from monitor.metrics.catalogue import SPECS
 from monitor.statistics.bands.scales import Scale
+from monitor.statistics.bands.spans import LONGEST
 
 WIDE: Final = 0.5
 """A band that cannot see a change of this size is too wide to rely on."""
@@ -55,10 +57,10 @@ def wide_bands(expected: Iterable[Result]) -> str:
     change, worst = max(wide, key=lambda pair: pair[0])
     name = BandedSeries(worst.labels[METRIC_LABEL], worst.labels.get("by", ""), worst.labels.get("of", ""))
     more = f", and {len(wide) - 1} more" if len(wide) > 1 else ""
-    return (
-        f"The band of {name.title()} sees no change below {100 * change:.0f} %{more}. {_reason(worst)} "
-        "A loss of more than half is still reported after twelve windows."
-    )
+    text = f"The band of {name.title()} sees no change below {100 * change:.0f} %{more}. {_reason(worst)}"
+    if name.is_total and (worst.value or 0.0) * LONGEST >= ENOUGH:
+        text += f" A loss of more than half is still reported after {LONGEST} windows."
+    return text
 
 
 def _reason(wide: Result) -> str:

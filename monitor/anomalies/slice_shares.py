@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -16,20 +17,24 @@ from monitor.statistics.counts import Floats
 
 LOST: Final = 0.5
 """A slice is judged by its share only below this part of the requests that it is expected to have."""
+_BESIDE_ONE: Final = 0.1
+"""The same beside a single other slice: a rush there makes every share of this one small."""
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
 class LostShares(NamedTuple):
-    """What the shares say of m series; NaN where they say nothing."""
+    """What the shares say of m series."""
 
     deviations: Floats
-    """SPANS x m: below 0."""
+    """SPANS x m: below 0, and NaN where nothing is lost."""
     centre: Floats
-    """m: the expected share, on its scale."""
+    """m: the expected share, on its scale; NaN where there is none."""
     sd: Floats
+    """m: the same scale."""
     samples: Floats
+    """m: all requests."""
 
     def lower(self, multiple: Floats) -> Floats:
         """The requests of this window that lie so many deviations below what is expected."""
@@ -42,8 +47,9 @@ class SliceShares:
 
     Where the traffic itself is noisy, the band of a slice's requests is as wide as that of the whole, and
     even 0 lies within. The share is free of what all slices have in common. It is judged downwards only, and
-    only while less than half of the requests are there that are expected, and that the middle one of the
-    other slices lets expect. So a slice is not lost because another one has more.
+    only while the slice keeps less than half of its expected requests, and less than half of the part that
+    the middle one of the other slices keeps. So a slice is not lost because another one has more. A slice
+    without another one has no such verdict.
 
     Args:
         slots: times of day that are told apart.
@@ -52,10 +58,16 @@ class SliceShares:
 
     def __init__(self, slots: int, a_day: int) -> None:
         self._filter = SeasonalFilter(slots, a_day)
+        self._a_day = a_day
         self._of = np.empty(0, dtype=np.int64)  # the column of each slice's requests, in order
         self._dimension = np.empty(0, dtype=object)
         self._drawn = np.full(LONGEST, np.nan)  # all requests of the last windows, the newest first
         self._lost = np.empty(0, dtype=np.bool_)
+        self._since = np.empty(0, dtype=np.int64)  # for so many windows each is lost
+
+    def copy(self) -> SliceShares:
+        """The same state, which goes its own way from here."""
+        return copy.deepcopy(self)
 
     def add(self, series: Sequence[BandedSeries], first: int) -> None:
         """Add those of the new series that are the requests of a slice; the columns begin with `first`."""
@@ -65,18 +77,24 @@ class SliceShares:
         names = np.array([series[number].dimension for number in new], dtype=object)
         self._dimension = np.append(self._dimension, names)
         self._lost = np.append(self._lost, np.zeros(len(new), dtype=np.bool_))
+        self._since = np.append(self._since, np.zeros(len(new), dtype=np.int64))
 
     def begin_anew(self, which: Bools) -> None:
         """Forget everything about the series that are True."""
         self._filter.begin_anew(which[self._of])
+        self._since[which[self._of]] = 0
 
     def take_from(self, other: SliceShares, here: Ints, there: Ints) -> None:
         """Take series from another state: the columns `there` of it are the columns `here` of this one."""
         is_one = np.isin(here, self._of)
         to, source = self._of.searchsorted(here[is_one]), other._of.searchsorted(there[is_one])
         self._filter.take_from(other._filter, to, source)
-        self._lost[to] = other._lost[source]
+        self._lost[to], self._since[to] = other._lost[source], other._since[source]
         self._drawn = other._drawn.copy()
+
+    def forget_level(self, which: Bools) -> None:
+        """Take the level of the series that are True from their next day."""
+        self._filter.forget_level(which[self._of])
 
     def skip(self, windows: int) -> None:
         """Let windows pass that nobody measured."""
@@ -108,8 +126,11 @@ class SliceShares:
             left = requests.actual[:, of] / requests.planned[:, of]
         is_lost: Bools = np.asarray(left < LOST)
         if is_lost.any():
-            is_lost &= np.asarray(left < LOST * self._of_others(left))
+            is_lost &= np.asarray(left < self._allowed(left))
         away: Floats = np.maximum(forecast.deviations, self._at_most(forecast))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A share that a campaign raised for hours is back at its usual level, not lost.
+            away = np.maximum(away, forecast.from_base * forecast.deviations / forecast.means)
         away[:, self._filter.windows < least] = np.nan
         is_lost &= np.asarray(away < 0)
         self._lost = np.any(is_lost, axis=0)
@@ -119,27 +140,36 @@ class SliceShares:
         return found
 
     def learn(self, departed: Bools, may: Bools) -> None:
-        """Learn from the window that was judged last; not in a dimension that has lost a slice."""
+        """Learn from the window that was judged last, but for a day not in a dimension that lost a slice.
+
+        A slice that stays away for longer may have been closed: then the others have new shares.
+        """
         of = self._of
         if not of.size:
             return
-        lost = self._dimension[departed[of] & self._lost]
+        self._since = np.where(departed[of] & (self._lost | (self._since > 0)), self._since + 1, 0)
+        lost = self._dimension[(self._since > 0) & ~self._is_gone]
         self._filter.learn(may[of] & ~np.isin(self._dimension.astype(str), lost.astype(str)))
 
-    def _of_others(self, left: Floats) -> Floats:
-        """SPANS x k: of the other slices of its dimension the median of what is left, the lower of two."""
-        found = np.full(left.shape, np.nan)
+    @property
+    def _is_gone(self) -> Bools:
+        """Which slices are lost for more than a day."""
+        return np.asarray(self._since > self._a_day)
+
+    def _allowed(self, left: Floats) -> Floats:
+        """SPANS x k: below this part of its requests a slice is judged by its share; NaN if it never is.
+
+        Args:
+            left: SPANS x k, the part of the expected requests that is there.
+        """
+        allowed = np.full(left.shape, np.nan)
+        known = np.where(np.isfinite(left) & ~self._is_gone, left, np.nan)
         for dimension in dict.fromkeys(self._dimension.tolist()):
             mine = np.flatnonzero(self._dimension == dimension)
-            order = left[:, mine].argsort(axis=1, kind="stable")
-            ranked = np.take_along_axis(left[:, mine], order, axis=1)
-            middle = np.maximum(np.isfinite(ranked).sum(axis=1, keepdims=True) - 2, 0) // 2
-            behind = np.minimum(middle + 1, mine.size - 1)
-            # Without a slice at the middle or before it, the next one comes to the middle.
-            is_behind = order.argsort(axis=1, kind="stable") > middle
-            others = [np.take_along_axis(ranked, place, axis=1) for place in (middle, behind)]
-            found[:, mine] = np.where(is_behind, *others) if mine.size > 1 else np.nan
-        return found
+            if mine.size > 1:
+                middle, others = _of_others(known[:, mine])
+                allowed[:, mine] = np.where(others > 1, LOST * middle, np.minimum(LOST * middle, _BESIDE_ONE))
+        return allowed
 
     def _at_most(self, forecast: Forecast) -> Floats:
         """SPANS x k: how unusual so few are by the binomial distribution, which holds for few as well."""
@@ -149,3 +179,21 @@ class SliceShares:
         hits = forecast.actual * drawn
         chance = special.betainc(np.maximum(drawn - hits, 1e-9), hits + 1, 1 - forecast.planned)
         return np.asarray(special.ndtri(chance), dtype=np.float64)
+
+
+def _of_others(left: Floats) -> tuple[Floats, Ints]:
+    """Of the others in each row the median, the lower of two; and how many there are. NaN is left out.
+
+    >>> middle, others = _of_others(np.array([[0.1, 1.0, 2.0, 0.9], [0.0, 1.0, np.nan, np.nan]]))
+    >>> middle.tolist(), others.tolist()
+    ([[1.0, 0.9, 0.9, 1.0], [1.0, 0.0, 0.0, 0.0]], [[3, 3, 3, 3], [1, 1, 2, 2]])
+    """
+    there = np.isfinite(left)
+    order = left.argsort(axis=1, kind="stable")
+    ranked = np.take_along_axis(left, order, axis=1)
+    others = there.sum(axis=1, keepdims=True) - there
+    middle = np.maximum(others - 1, 0) // 2
+    # Without a slice at the middle or before it, the next one comes to the middle.
+    is_before = there & (order.argsort(axis=1, kind="stable") <= middle)
+    place = np.minimum(middle + is_before, left.shape[1] - 1)
+    return np.where(others > 0, np.take_along_axis(ranked, place, axis=1), np.nan), others

@@ -53,7 +53,9 @@ class BandSettings(Settings):
     """How the bands of metrics are computed from their own past; see docs/bands.md."""
 
     history: Duration = Field(
-        timedelta(days=56), description="how far back a band looks, at least; at most four weeks farther"
+        timedelta(days=56),
+        description="how far back a band looks: at least so far, at most four weeks farther, and never more "
+        "than 8,064 windows",
     )
     least: int = Field(
         24,
@@ -94,8 +96,14 @@ class BandSettings(Settings):
         description="public holidays of `country` on which users behave as on any day: a day, or the name of "
         "a holiday that is one every year, Veterans Day",
     )
-    seasons: tuple[Season, ...] = Field((), max_length=100)
-    changes: tuple[KnownChange, ...] = Field((), max_length=100)
+    seasons: tuple[Season, ...] = Field(
+        (),
+        max_length=100,
+        description="times of the year with a level of their own; later windows are not compared with them",
+    )
+    changes: tuple[KnownChange, ...] = Field(
+        (), max_length=100, description="known changes, after which the bands of the named metrics begin anew"
+    )
 
     @property
     def zone(self) -> ZoneInfo:

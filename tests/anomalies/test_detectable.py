@@ -56,3 +56,16 @@ def test_the_warning_says_why_and_what_helps(given: Result, reason: str):
     assert ", and 1 more" in text
     assert reason in text
     assert "help" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "is_said"),
+    [
+        (band(5.0, 1.0, 40.0), True),
+        (band(4.9, 1.0, 40.0), False),
+        (band(1000.0, 100.0, 9000.0, by="users"), False),
+        (band(1000.0, 100.0, 9000.0, metric="action_volume", by="", of="event=click"), True),
+    ],
+)
+def test_only_totals_with_enough_requests_are_reported_however_wide_the_band(given: Result, is_said: bool):
+    assert ("A loss of more than half is still reported after 12 windows." in wide_bands([given])) is is_said

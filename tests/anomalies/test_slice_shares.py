@@ -11,9 +11,10 @@ import pytest
 from monitor.anomalies.band_state import BandState, Step
 from monitor.anomalies.past import SeriesName
 from monitor.anomalies.series import BandedSeries
-from monitor.anomalies.slice_shares import SliceShares
+from monitor.anomalies.slice_shares import LOST, SliceShares
 from monitor.settings.bands import BandSettings
-from tests.anomalies.stepped import HOUR, WEEK, Values, hour, past, stepped
+from monitor.statistics.bands.seasonal_filter import Moment
+from tests.anomalies.stepped import HOUR, WEEK, Names, Values, hour, past, stepped
 
 SCENES = {"home": 0.5, "detail": 0.3, "search": 0.15, "cart": 0.05}
 WHOLE, HOME, DETAIL, SEARCH, CART = range(5)
@@ -159,22 +160,86 @@ def test_a_state_that_takes_series_over_knows_their_shares() -> None:
     assert found[1].departed.sum() == 1
 
 
+def lost_scenes(values: Values, first: int, count: int, names: Names = NAMES, **settings: object) -> int:
+    """In how many of so many windows a slice is out of its band below, and that is not explained."""
+    found = stepped(values, first + count, names, SETTINGS | settings)[0][first:]
+    return sum(bool((one.departed & (one.deviation < 0) & ~one.follows)[1:].any()) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("scene", "more", "hours"), [("search", 4.0, 6), ("cart", 4.0, 8), ("cart", 5.0, 24)]
+)
+def test_a_scene_is_not_lost_when_its_campaign_ends(scene: str, more: float, hours: int) -> None:
+    for shift in range(0, 24, 8):
+        values = noisy(share_noise=0.05, **{scene: during(more, BEGINS + shift, hours)})
+        assert lost_scenes(values, BEGINS + shift + hours, 14) == 0
+
+
+def test_of_two_slices_one_is_not_lost_because_the_other_has_more() -> None:
+    two = {WHOLE: NAMES[WHOLE], 1: NAMES[HOME], 2: NAMES[DETAIL]}
+    traffic = noisy(share_noise=0.05)
+
+    def values(home: Factor, detail: Factor) -> Values:
+        def made(number: int) -> Mapping[int, tuple[float, float]]:
+            level = traffic(number)[WHOLE][0] / 2
+            counts = [np.rint(level * one(number)) for one in (home, detail)]
+            return {place: (one, one) for place, one in enumerate([sum(counts), *counts]) if one}
+
+        return made
+
+    assert lost_scenes(values(during(10.0), always), BEGINS, 48, two) == 0
+    for one in (values(during(0.0), always), values(always, during(0.0))):
+        assert lost_scenes(one, BEGINS + 1, 5, two) == 5
+
+
+def test_a_season_teaches_no_share_for_the_time_after_it() -> None:
+    """In a season of two weeks hardly anybody comes to `detail`, and in school hours nearly all."""
+    first, last = 5 * WEEK, 7 * WEEK - 1
+
+    def school(number: int) -> float:
+        if first <= number <= last:
+            return 0.15
+        return 2.5 if number // 24 % 7 < 5 and 8 <= number % 24 < 14 else 0.2
+
+    season = {"from": f"{hour(first).start:%F}", "to": f"{hour(last).start:%F}", "what": "holidays"}
+    values = noisy(detail=school)
+    assert lost_scenes(values, 7 * WEEK, 3 * 24, seasons=[season]) == 0
+    state = stepped(values, 7 * WEEK + 8, NAMES, SETTINGS | {"seasons": [season]})[1]
+    expected = steps(values, 7 * WEEK + 10, seasons=[season])[-1].forecast.expected[DETAIL]
+    share = state._shares._filter.judge(
+        np.full(4, 0.1), np.full(4, 2_000.0), Moment(9, 0)
+    ).expected  # Monday at nine
+    assert share[DETAIL - 1] > 0.35
+    assert expected > 0
+
+
+def test_the_next_slice_to_go_is_seen_although_another_one_was_closed() -> None:
+    closed = BEGINS + 3 * WEEK
+    values = noisy(home=during(0.0), search=during(0.0, closed), cart=lambda _: 0.0)
+    found = since(values, 3 * WEEK + 2)
+    assert found[-1][HOME]
+    assert found[-1][3], "search; there is no cart"
+    assert not found[-1][DETAIL]
+
+
 def test_what_is_left_in_the_others_is_their_lower_median() -> None:
     rng = np.random.default_rng(2)
     shares = SliceShares(24, 24)
-    dimensions = ["scene", "device", "scene", "alone", "scene", "device", "scene", "device"]
+    dimensions = ["scene", "device", "scene", "alone", "scene", "device", "scene", "pair", "pair"]
     shares.add(
         [BandedSeries("volume", "requests", "", one, str(place)) for place, one in enumerate(dimensions)], 0
     )
     for _ in range(200):
         left = rng.integers(0, 4, (5, len(dimensions))).astype(float)
-        left[rng.random(left.shape) < 0.2] = np.nan
-        found = shares._of_others(left)
+        left[rng.random(left.shape) < 0.2] = rng.choice([np.nan, np.inf])
+        found = shares._allowed(left)
         for span, place in np.argwhere(np.isfinite(left)).tolist():
             others = [
                 left[span, other]
                 for other, dimension in enumerate(dimensions)
                 if other != place and dimension == dimensions[place] and np.isfinite(left[span, other])
             ]
-            expected = median_low(others) if others else np.nan
+            expected = LOST * median_low(others) if others else np.nan
+            if len(others) == 1:
+                expected = min(expected, 0.1)
             assert found[span, place] == pytest.approx(expected, nan_ok=True)
