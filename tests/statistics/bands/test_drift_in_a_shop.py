@@ -51,9 +51,9 @@ def page(name: str) -> str:
 def test_bands_md_says_how_soon_a_drift_is_reported(slope, noise, over, models, expected):
     assert drift_rate(slope, noise, over, models=models, known=bool(models)) == pytest.approx(expected, abs=2)
     assert (
-        "With a noise of 0.5 %, a drift of 3 % a day is reported on the third day (98 of 100). "
-        "With a noise of 2 %, a drift of 8 % a day is (95), and 2.5 % a day is reported by the seventh "
-        "day in 42 (79 without new models)." in page("bands.md")
+        "With a noise of 0.5 %, a drift of 3 % a day is reported on the third day in 98. "
+        "With a noise of 2 %, a drift of 8 % a day is reported on the third day in 95, and a drift of "
+        "2.5 % a day by the seventh day in 42 (79 without new models)." in page("bands.md")
     )
 
 
