@@ -102,7 +102,9 @@ class BandSettings(Settings):
         description="times of the year with a level of their own; later windows are not compared with them",
     )
     changes: tuple[KnownChange, ...] = Field(
-        (), max_length=100, description="known changes, after which the bands of the named metrics begin anew"
+        (),
+        max_length=100,
+        description="known changes; the bands of the named metrics are learned again from then on",
     )
 
     @property
