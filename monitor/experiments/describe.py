@@ -33,8 +33,8 @@ text is taken as it is. So are the arms of CSV files and JSON lines: there `1.0`
 ## Is the split correct?
 
 The check `experiments` judges this in every window, from the exposures alone. `user_id` identifies a user.
-A user counts once from the begin of the experiment up to the current window. The experiment begins with the
-first window at `start` or later. Without `start` it begins with the first window of the log, or the first
+A user counts once from the start of the experiment up to the current window. The experiment starts with the
+first window at `start` or later. Without `start` it starts with the first window of the log, or the first
 window that was stored. A long log is then read once as a whole, so set `start`.
 
 - The users of each window are stored beside the history, in `kept/NAME/arms` of the state folder: user,
@@ -48,7 +48,12 @@ window that was stored. A long log is then read once as a whole, so set `start`.
 - An arm that the split does not name also breaks the split: one user is enough.
 - A broken split stays broken. Fix the cause, then set a later `start`.
 
-Buckets and layers are tested in each window, on the users of this window. Layers are shown, but not judged.
+Two more tests look at the users of each window alone:
+
+- *Buckets*: many systems hash a user into one of `count` buckets, and give each arm a part of them. The test
+  says whether all buckets hold equally many users.
+- *Layers*: two experiments that run at the same time, each with all users, are two layers. The test says
+  whether their arms are independent of each other. It is shown, but not judged.
 
 A broken split is reported by the ticket [RecsysSampleRatioMismatch](runbooks/RecsysSampleRatioMismatch.md).
 The ticket [RecsysAssignmentBroken](runbooks/RecsysAssignmentBroken.md) fires if the buckets are filled more
@@ -64,9 +69,9 @@ the item to this user; it counts for the arm of that list. Users in two arms are
 
 **If the split is broken, these metrics have no value.** Each is `undefined` and says why.
 
-Each value covers one window, so choose a `window` as long as the effect that you want to see. A window is one
-look of many: one in twenty 95 % intervals misses by chance. To decide on an experiment, fix the number of
-users beforehand; `recsys-monitor power` computes it.
+Each value covers one window, so choose a `window` as long as the effect that you want to see. Of
+twenty 95 % intervals, one misses the true value by chance, and you see one in every window. So do not decide
+by the first window that looks good. Fix the number of users beforehand: `recsys-monitor power` computes it.
 
 The intervals are described in [statistics](statistics.md): Wilson for shares of users, the delta method with
 users as units for actions per exposure, Welch for differences of means. In simulations with 600 and 900

@@ -90,7 +90,7 @@ BUCKET_P = _split_spec(
     "count. Buckets that expect fewer than 5 users are counted together by lot, for groups of 5. "
     "Users seen in two buckets are left out.",
     answers="Does the hash behind the arms favour some buckets?",
-    misleads="One look a window: one window in a hundred has p < 0.01 by chance. Look for several windows "
+    misleads="Every window is tested: one in a hundred has p < 0.01 by chance. Look for several windows "
     "in a row; RecsysAssignmentBroken fires if p is below 1e-6 in one.",
     labels=(EXPERIMENT,),
     samples="users of the window in one bucket",
@@ -104,8 +104,8 @@ LAYER_P = _split_spec(
     formula="Pearson's chi-square of the table of the window's users by the arms of both experiments; the "
     "detail has Cramer's V. Only users in one arm of each; every pair of experiments with different columns.",
     answers="Are two layers assigned independently of each other?",
-    misleads="One look a window, as for experiment_bucket_p_value. With very many users p finds ties that "
-    "are too small to matter: V measures their size; 0: independent, 1: one arm determines the other.",
+    misleads="Every window is tested, as for experiment_bucket_p_value. With very many users p finds ties "
+    "that are too small to matter: V measures their size; 0: independent, 1: one arm determines the other.",
     labels=(EXPERIMENT, "against"),
     samples="users of the window in both experiments",
     no_data="no user of the window is in both experiments; the exposures lack a column",
