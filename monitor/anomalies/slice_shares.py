@@ -19,6 +19,13 @@ LOST: Final = 0.5
 """A slice is judged by its share only below this part of the requests that it is expected to have."""
 _BESIDE_ONE: Final = 0.1
 """The same beside a single other slice: a rush there makes every share of this one small."""
+_DAYS_OF_KIND: Final = 2
+"""A share has a verdict once so many working days, or days of a weekend, were seen at this time."""
+_FAR: Final = 4.0
+"""A share so many standard deviations too low counts as a time at which the slice was away."""
+_OFTEN: Final = 2.5
+"""A slice that was away and back three times within some weeks comes and goes: its absence is no loss."""
+_WEEKS: Final = 4.0  # how long the times count
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -48,8 +55,8 @@ class SliceShares:
     Where the traffic itself is noisy, the band of a slice's requests is as wide as that of the whole, and
     even 0 lies within. The share is free of what all slices have in common. It is judged downwards only, and
     only while the slice keeps less than half of its expected requests, and less than half of the part that
-    the middle one of the other slices keeps. So a slice is not lost because another one has more. A slice
-    without another one has no such verdict.
+    the middle one of the other slices keeps. So a slice is not lost because others have more. A slice without
+    another one has no such verdict, nor has one that came and went several times in the last weeks.
 
     Args:
         slots: times of day that are told apart.
@@ -64,6 +71,9 @@ class SliceShares:
         self._drawn = np.full(LONGEST, np.nan)  # all requests of the last windows, the newest first
         self._lost = np.empty(0, dtype=np.bool_)
         self._since = np.empty(0, dtype=np.int64)  # for so many windows each is lost
+        self._away = np.empty(0, dtype=np.bool_)  # whether the share was too low in the last window
+        self._times = np.empty(0)  # how often each was away, fading over weeks
+        self._fades = 1 - 1 / (_WEEKS * 7 * a_day)
 
     def copy(self) -> SliceShares:
         """The same state, which goes its own way from here."""
@@ -78,18 +88,22 @@ class SliceShares:
         self._dimension = np.append(self._dimension, names)
         self._lost = np.append(self._lost, np.zeros(len(new), dtype=np.bool_))
         self._since = np.append(self._since, np.zeros(len(new), dtype=np.int64))
+        self._away = np.append(self._away, np.zeros(len(new), dtype=np.bool_))
+        self._times = np.append(self._times, np.zeros(len(new)))
 
     def begin_anew(self, which: Bools) -> None:
         """Forget everything about the series that are True."""
         self._filter.begin_anew(which[self._of])
         self._since[which[self._of]] = 0
+        self._times[which[self._of]] = 0.0
 
     def take_from(self, other: SliceShares, here: Ints, there: Ints) -> None:
         """Take series from another state: the columns `there` of it are the columns `here` of this one."""
         is_one = np.isin(here, self._of)
         to, source = self._of.searchsorted(here[is_one]), other._of.searchsorted(there[is_one])
         self._filter.take_from(other._filter, to, source)
-        self._lost[to], self._since[to] = other._lost[source], other._since[source]
+        for name in ("_lost", "_since", "_away", "_times"):
+            getattr(self, name)[to] = getattr(other, name)[source]
         self._drawn = other._drawn.copy()
 
     def forget_level(self, which: Bools) -> None:
@@ -131,8 +145,12 @@ class SliceShares:
         with np.errstate(divide="ignore", invalid="ignore"):
             # A share that a campaign raised for hours is back at its usual level, not lost.
             away = np.maximum(away, forecast.from_base * forecast.deviations / forecast.means)
-        away[:, self._filter.windows < least] = np.nan
+        away[:, (self._filter.windows < least) | (self._filter.seen(moment) < _DAYS_OF_KIND)] = np.nan
         is_lost &= np.asarray(away < 0)
+        is_away = np.any(is_lost & (away < -_FAR), axis=0)
+        self._times = self._fades * self._times + (self._away & ~is_away)
+        self._away = is_away
+        is_lost[:, (self._times > _OFTEN) & (self._since == 0)] = False
         self._lost = np.any(is_lost, axis=0)
         deviations[:, of] = np.where(is_lost, away, np.nan)
         for name in ("centre", "sd", "samples"):
@@ -167,8 +185,11 @@ class SliceShares:
         for dimension in dict.fromkeys(self._dimension.tolist()):
             mine = np.flatnonzero(self._dimension == dimension)
             if mine.size > 1:
-                middle, others = _of_others(known[:, mine])
-                allowed[:, mine] = np.where(others > 1, LOST * middle, np.minimum(LOST * middle, _BESIDE_ONE))
+                middle, lowest, others = _of_others(known[:, mine])
+                # Where half of them or more have a rush, the lowest tells what is usual.
+                rush = np.where(middle > 1, np.maximum(LOST * lowest, _BESIDE_ONE), np.inf)
+                part = np.minimum(LOST * middle, np.where(others > 1, rush, _BESIDE_ONE))
+                allowed[:, mine] = part
         return allowed
 
     def _at_most(self, forecast: Forecast) -> Floats:
@@ -181,19 +202,25 @@ class SliceShares:
         return np.asarray(special.ndtri(chance), dtype=np.float64)
 
 
-def _of_others(left: Floats) -> tuple[Floats, Ints]:
-    """Of the others in each row the median, the lower of two; and how many there are. NaN is left out.
+def _of_others(left: Floats) -> tuple[Floats, Floats, Ints]:
+    """Of the others in each row the median, the lower of two; the lowest; and how many there are.
 
-    >>> middle, others = _of_others(np.array([[0.1, 1.0, 2.0, 0.9], [0.0, 1.0, np.nan, np.nan]]))
+    NaN is left out.
+
+    >>> middle, lowest, others = _of_others(np.array([[0.1, 1.0, 2.0, 0.9], [0.0, 1.0, np.nan, np.nan]]))
     >>> middle.tolist(), others.tolist()
     ([[1.0, 0.9, 0.9, 1.0], [1.0, 0.0, 0.0, 0.0]], [[3, 3, 3, 3], [1, 1, 2, 2]])
+    >>> lowest.tolist()
+    [[0.9, 0.1, 0.1, 0.1], [1.0, 0.0, 0.0, 0.0]]
     """
     there = np.isfinite(left)
     order = left.argsort(axis=1, kind="stable")
-    ranked = np.take_along_axis(left, order, axis=1)
+    ranked, rank = np.take_along_axis(left, order, axis=1), order.argsort(axis=1, kind="stable")
     others = there.sum(axis=1, keepdims=True) - there
-    middle = np.maximum(others - 1, 0) // 2
-    # Without a slice at the middle or before it, the next one comes to the middle.
-    is_before = there & (order.argsort(axis=1, kind="stable") <= middle)
-    place = np.minimum(middle + is_before, left.shape[1] - 1)
-    return np.where(others > 0, np.take_along_axis(ranked, place, axis=1), np.nan), others
+
+    def at(place: Ints) -> Floats:
+        # Without a slice at this place or before it, the next one comes there.
+        found = np.minimum(place + (there & (rank <= place)), left.shape[1] - 1)
+        return np.where(others > 0, np.take_along_axis(ranked, found, axis=1), np.nan)
+
+    return at(np.maximum(others - 1, 0) // 2), at(np.zeros_like(others)), others

@@ -222,6 +222,32 @@ def test_the_next_slice_to_go_is_seen_although_another_one_was_closed() -> None:
     assert not found[-1][DETAIL]
 
 
+@pytest.mark.parametrize("left", [0.2, 0.3])
+def test_the_first_weekend_of_a_state_makes_no_office_look_lost(left: float) -> None:
+    def office(number: int) -> float:
+        return left if number // 24 % 7 >= 5 else 1.0
+
+    assert lost_scenes(noisy(share_noise=0.05, detail=office), 24, WEEK) == 0
+
+
+def test_no_scene_is_lost_if_half_of_them_have_a_rush() -> None:
+    for first in range(BEGINS, BEGINS + 6 * 24, 36):
+        rush = during(6.0, first, 24)
+        values = noisy(share_noise=0.05, home=rush, search=rush)
+        assert lost_scenes(values, first, 24) == 0
+
+
+def test_a_scene_that_comes_and_goes_is_no_longer_lost() -> None:
+    def search(number: int) -> float:
+        is_off = number >= 3 * WEEK and number // 6 % 7 == 3
+        return 0.0 if is_off else 1.0
+
+    found = steps(noisy(search=search), BEGINS + 2 * WEEK)
+    lost = [bool(one.departed[SEARCH] and one.deviation[SEARCH] < 0) for one in found]
+    assert any(lost[3 * WEEK : 4 * WEEK])
+    assert not any(lost[4 * WEEK : 7 * WEEK])
+
+
 def test_what_is_left_in_the_others_is_their_lower_median() -> None:
     rng = np.random.default_rng(2)
     shares = SliceShares(24, 24)
@@ -242,4 +268,6 @@ def test_what_is_left_in_the_others_is_their_lower_median() -> None:
             expected = LOST * median_low(others) if others else np.nan
             if len(others) == 1:
                 expected = min(expected, 0.1)
+            elif others and median_low(others) > 1:
+                expected = min(expected, max(LOST * min(others), 0.1))
             assert found[span, place] == pytest.approx(expected, nan_ok=True)

@@ -202,6 +202,11 @@ class SeasonalFilter(Columns):
         else:
             self._judged.last.residuals[1:, chosen] = np.nan
 
+    def seen(self, moment: Moment) -> Floats:
+        """How many days of its kind, working days or those of weekends, taught each series at this time."""
+        kind = slice(SATURDAY, DAYS) if moment.weekday >= SATURDAY else slice(SATURDAY)
+        return np.asarray(self._seen[kind, moment.slot].sum(axis=0) / self._alike)
+
     def skip(self, windows: int) -> None:
         """Let windows pass that nobody measured."""
         self._age = self._age + windows
