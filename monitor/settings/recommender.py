@@ -166,7 +166,9 @@ class RecommenderSettings(TimeSettings):
         description="metrics of whole days and weeks, added up from the windows, for example [1d, 7d]; see "
         "docs/rollups.md",
     )
-    objectives: tuple[Objective, ...] = ()
+    objectives: tuple[Objective, ...] = Field(
+        (), description="bounds on metrics that you want judged, see docs/objectives.md"
+    )
     experiments: tuple[ExperimentSettings, ...] = Field(
         (), max_length=20, description="see docs/experiments.md"
     )

@@ -163,6 +163,11 @@ def test_docs_config_md_is_up_to_date():
     assert page == reference(), "run: make docs"
 
 
+def test_the_reference_names_the_page_of_objectives():
+    (row,) = [line for line in reference().splitlines() if line.startswith("| `objectives` |")]
+    assert "docs/objectives.md" in row
+
+
 def test_very_long_or_malformed_durations_are_refused(load):
     for wrong in ("9" * 30 + "w", "36501d", "1h" * 20, "", "h", "1 h"):
         with pytest.raises(ConfigError, match=r"recommenders\[0\].window: "):

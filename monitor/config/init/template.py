@@ -149,7 +149,7 @@ def _lines(draft: Draft) -> Iterable[str]:
         yield "    # slices: {by: [scene], budget: 10} # no column with few values was found"
     yield from _section("experiments: # does each arm get its share? docs/experiments.md", draft.experiments)
     yield from _bands(draft)
-    yield "    # objectives: # bounds on metrics; violated where the whole interval is beyond the bound"
+    yield "    # objectives: # bounds; violated if the whole interval is beyond one, docs/objectives.md"
     yield from (f"    #   {line}" for line in draft.objectives)
 
 

@@ -208,6 +208,7 @@ def test_every_line_of_a_written_config_can_be_uncommented_to_yaml(tmp_path):
     text = write_config([str(tmp_path / "log.csv")], tmp_path).text
     lines = text.splitlines()
     example = next(number for number, line in enumerate(lines) if line.strip().startswith("# objectives"))
+    assert "docs/objectives.md" in lines[example]
     for number in range(example, len(lines)):
         lines[number] = lines[number].replace("# ", "", 1).replace("#   ", "  ", 1)
     path = tmp_path / "config.yaml"
