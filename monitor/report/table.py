@@ -138,12 +138,13 @@ def interval_text(lower: float, upper: float) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.2g}"
+    return f"{value:.3g}" if abs(value) < 1000 else number(value)
 
 
 def bound_text(result: Result) -> str:
+    assert result.threshold is not None
     below = result.kind is not ResultKind.RULE and result.bound == "min"
-    return f"{'>=' if below else '<='} {result.threshold:.3g}"
+    return f"{'>=' if below else '<='} {number(result.threshold)}"
 
 
 def _hidden(results: Sequence[Result], shown: Sequence[Result], how: str) -> str:

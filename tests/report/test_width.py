@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from rich.console import Console
@@ -34,6 +35,17 @@ def test_a_name_is_whole_and_on_the_line_of_its_numbers_in_a_pipe():
     on_terminal = printed(print_table, judged, terminal=True)
     assert max(map(len, on_terminal)) <= 80
     assert any(LONG in one for one in on_terminal)  # below the line of its numbers
+
+
+def test_large_bounds_and_intervals_have_no_exponent():
+    volume = pictures.metric("volume", "requests", value=31234.0, threshold=30000, bound="min", samples=31234)
+    latency = pictures.metric("latency", "mean", value=1500.0, lower=1456.7, upper=12345.6, samples=9)
+    judged = [Judged("shop", "exposure", pictures.LAST, one) for one in (volume, latency)]
+    lines = printed(partial(print_table, everything=True), judged, terminal=False)
+    heading, first, second = lines[1:4]
+    assert first.split()[-4:] == ["31,234", ">=", "30,000", "31,234"]
+    assert "1,457 - 12,346 " in second
+    assert heading.index("bound") + len("bound") == first.index("30,000") + len("30,000")
 
 
 @pytest.mark.parametrize("terminal", [True, False])
