@@ -217,8 +217,8 @@ class RecommenderView:
 
     @cached_property
     def _objectives(self) -> list[Series]:
-        found = [one for one in (*self._metrics, *self._of_health) if one.result.threshold is not None]
-        return _worst_first(found)
+        found = (*self._metrics, *self._of_health, *self._slices)
+        return _worst_first([one for one in found if one.result.threshold is not None])
 
     @cached_property
     def _gaps(self) -> list[Series]:
@@ -233,8 +233,7 @@ class RecommenderView:
             Trouble(one, rows.rule_row(one, now, drawn=False), self._runbook_of(one))
             for one in _worst_first(unwell)
         ]
-        bounded = (*self._objectives, *(one for one in self._slices if one.result.threshold is not None))
-        missed = _worst_first([one for one in bounded if one.standing not in _WELL])
+        missed = [one for one in self._objectives if one.standing not in _WELL]
         found += [Trouble(one, rows.objective_row(one, now, drawn=False)) for one in missed]
         for gap in self._gaps:
             if gap.standing not in _WELL:
@@ -313,8 +312,15 @@ class RecommenderView:
         parts += [f"{unjudged} could not be judged"] if unjudged else []
         parts += [f"{ok} ok" if parts else f"{plural(ok, 'rule')} ok"] if ok else []
         parts += [f"{pending} not judged yet"] if pending else []
-        missed = sum(one.standing is Status.VIOLATED for one in self._objectives)
+        bounds = Counter(one.standing for one in self._objectives)
+        missed = bounds[Status.VIOLATED]
+        # That of LOST is there by default.
+        bounds -= Counter(one.standing for one in self._objectives if one.result.metric == LOST.name)
+        met = bounds[Status.OK]
+        unknown = bounds.total() - bounds[Status.VIOLATED] - bounds[Status.UNDEFINED] - met
         parts += [f"{plural(missed, 'objective')} missed"] if missed else []
+        parts += [f"{plural(unknown, 'objective')} could not be judged"] if unknown else []
+        parts += [f"{plural(met, 'objective')} ok"] if met and not (missed or unknown) else []
         of_gaps = Counter(one.standing for one in self._gaps)
         large, fine = of_gaps[Status.VIOLATED], of_gaps[Status.OK]
         unseen = len(self._gaps) - large - fine
@@ -391,7 +397,7 @@ class RecommenderView:
 
     @property
     def objectives(self) -> tuple[SeriesRow, ...]:
-        return tuple(rows.objective_row(one, self._now) for one in self._objectives)
+        return tuple(rows.objective_row(one, self._now, with_slice=True) for one in self._objectives)
 
     @property
     def models(self) -> tuple[ModelView, ...]:

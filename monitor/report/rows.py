@@ -196,11 +196,16 @@ def pending_row(recommender: str, info: RuleInfo) -> SeriesRow:
     )
 
 
-def objective_row(series: Series, now: datetime, *, drawn: bool = True) -> SeriesRow:
+def objective_row(
+    series: Series, now: datetime, *, drawn: bool = True, with_slice: bool = False
+) -> SeriesRow:
     """The row of a metric with a bound; without its sparkline if it is not `drawn`."""
-    own = _own(series.result)
-    by = "by " if "by" in series.result.labels or series.result.kind is ResultKind.LOG else ""
+    own, labels = _own(series.result), series.result.labels
+    by = "by " if "by" in labels or series.result.kind is ResultKind.LOG else ""
     note = f"{by}{own}" if own else ""
+    if with_slice and is_slice(series.result):
+        of_slice = f"{labels['dimension']} = {value_name(labels.get('value', ''))}"
+        note = f"{note}, {of_slice}" if note else of_slice
     return _row(series, now, name=series.result.metric, note=note, href=_past_href(series), drawn=drawn)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.core.results import Kind, Status
+from monitor.core.results import Kind, Result, Status
 from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot, Violation
 from monitor.report.evidence import rule_page
 from monitor.report.fleet import Fleet
@@ -49,6 +49,41 @@ def test_the_summary_counts_each_rule_once():
     assert shop_view().summary == (
         "2 of 8 rules violated · 3 could not be judged · 2 ok · 1 not judged yet · 1 objective missed"
     )
+
+
+def only_objectives(*results: Result):
+    """The page of a recommender without rules."""
+    state = replace(pictures.news(), rules=(), series=tuple(map(pictures.series, results)))
+    found = recommender_page(Snapshot(pictures.NOW, (state,)), "news", pictures.NOW)
+    assert found is not None
+    return found.recommender
+
+
+def objective(status: Status = Status.OK, metric: str = "coverage", **labels: str) -> Result:
+    return pictures.metric(metric, "pv", status, value=0.9, threshold=0.99, bound="min", labels=labels)
+
+
+def test_the_summary_of_objectives_alone_counts_them():
+    home = {"dimension": "scene", "value": "home"}
+    met, missed, unknown = objective(), objective(Status.VIOLATED, **home), objective(Status.NO_DATA, **home)
+    assert only_objectives(met).summary == "1 objective ok"
+    assert only_objectives(met, missed).summary == "1 objective missed"
+    assert only_objectives(met, unknown).summary == "1 objective could not be judged"
+    assert only_objectives(objective(metric="unattributed")).summary == "no rules"  # it is there by default
+    assert only_objectives(objective(Status.VIOLATED, "unattributed")).summary == "1 objective missed"
+
+
+def test_an_objective_on_a_slice_is_counted_and_in_the_section_of_objectives():
+    view = only_objectives(objective(), objective(Status.VIOLATED, dimension="scene", value="home"))
+    assert {one.key: one.count for one in view.sections}["objectives"] == "2"
+    assert [(one.name, one.note, one.verdict.key) for one in view.objectives] == [
+        ("coverage", "by pv, scene = home", "violated"),
+        ("coverage", "by pv", "ok"),
+    ]
+    (told,) = view.problems
+    assert (told.name, told.note, [one.name for one in told.offenders]) == ("coverage", "by pv", ["scene"])
+    well = only_objectives(objective(dimension="scene", value="home"))
+    assert well.verdict.key == "ok"
 
 
 def test_attention_lists_the_worst_and_newest_first():
