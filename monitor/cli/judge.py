@@ -40,6 +40,7 @@ from monitor.service.state_folder import keep_private
 from monitor.service.state_lock import StateLock
 from monitor.settings.config import Config
 from monitor.settings.maintenance import covers
+from monitor.settings.recommender import ROLLUP, RecommenderSettings
 from monitor.window.verdicts import is_judged, window_status
 
 Tell = Callable[[str], None]
@@ -126,10 +127,7 @@ def evaluate_span(
                 evaluations.append(evaluation)
     only_measured = bool(windows) and not any(map(_has_verdict, evaluations))
     if only_measured:
-        tell(
-            f"{name}: nothing is judged: no rule, no objective and no other bound applies, so all values are "
-            "only measured; add rules: or objectives: to the config"
-        )
+        tell(f"{name}: nothing is judged: {_why_only_measured(checked.settings)}")
     return evaluations, bool(windows) and not gaps and not only_measured
 
 
@@ -151,6 +149,18 @@ def _has_verdict(evaluation: Evaluation) -> bool:
         run.status is Status.ERROR
         or any(is_judged(one) and one.kind is not ResultKind.LOG for one in run.results)
         for run in evaluation.runs
+    )
+
+
+def _why_only_measured(settings: RecommenderSettings) -> str:
+    if any(one.labels.get("dimension") == ROLLUP for one in settings.objectives):
+        return (
+            "every objective is on days or weeks, and no rule or other bound applies to a window; "
+            "`recsys-monitor backfill` and the daemon judge days and weeks"
+        )
+    return (
+        "no rule, no objective and no other bound applies, so all values are only measured; add rules: or "
+        "objectives: to the config"
     )
 
 

@@ -80,6 +80,18 @@ def test_the_days_of_a_backfill_are_those_of_the_log(folder: Path) -> None:
     assert "0 of them new or changed" in again.out
 
 
+def test_a_check_of_objectives_on_days_alone_says_what_judges_them(folder: Path) -> None:
+    day = "{metric: coverage, labels: {by: uv, dimension: rollup, value: 1d}, min: 0.5}"
+    text = CONFIG.format(window="6h", more=f"rollups: [1d]\n    objectives: [{day}]")
+    (folder / "judged.yaml").write_text(text.replace("10m}", "10m, max_unattributed: null}"))
+    checked = run_monitor("check", "-c", "judged.yaml", *SPAN, cwd=folder)
+    assert checked.code == 3
+    assert checked.err == (
+        "shop: nothing is judged: every objective is on days or weeks, and no rule or other bound applies to "
+        "a window; `recsys-monitor backfill` and the daemon judge days and weeks\n"
+    )
+
+
 def test_a_check_keeps_nothing_for_days(folder: Path) -> None:
     checked = run_monitor("check", "-c", "hours.yaml", *SPAN, "--format", "json", cwd=folder)
     assert checked.out
