@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from monitor.core.digest import digest
-from monitor.core.results import Result
+from monitor.core.results import Result, Status
 from monitor.engines.duckdb import Engine
 from monitor.metrics.plans import Plans
 from monitor.rollups.kept import VERSION, KeptRollups
-from monitor.rollups.measure import RollUp, Span
+from monitor.rollups.measure import RollUp, Span, length_label
 from monitor.settings.recommender import ROLLUP
 from monitor.window.check import HISTORY, Check, Recommender
 from monitor.window.verdicts import apply_objectives
 
 NAME: Final = "rollups"
+TOO_SHORT: Final = "the log begins after the first of these days, so not all of them are there yet"
+"""Why a span has no metrics on a day that is added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +57,8 @@ class RollupCheck(Check[RollupJob]):
         of = self._recommender
         roll_up = RollUp(job.engine, of.source, self.kept, of.kept, self._metrics, self._plans)
         found = [result for span in job.spans for result in roll_up.measure(span)]
-        return apply_objectives(found, self._objectives, self._metrics)
+        lengths = {length_label(span.length) for span in job.spans}
+        reached = [one for one in self._objectives if one.labels.get("value") in lengths]
+        judged = apply_objectives(found, reached, self._metrics)
+        beyond = [one for one in self._objectives if one not in reached]
+        return apply_objectives(judged, beyond, self._metrics, otherwise=(Status.NO_DATA, TOO_SHORT))

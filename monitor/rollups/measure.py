@@ -201,6 +201,15 @@ class RollUp:
         return found
 
 
+def length_label(length: timedelta) -> str:
+    """The label `value` of a span.
+
+    >>> length_label(timedelta(weeks=1))
+    '7d'
+    """
+    return f"{length.days}d"
+
+
 def _rolled_up(family: Family, found: Iterable[Result]) -> list[Result]:
     """The results that do not need the rows of the log."""
     assert family.adds_up is not None
@@ -209,7 +218,7 @@ def _rolled_up(family: Family, found: Iterable[Result]) -> list[Result]:
 
 
 def _labelled(found: Iterable[Result], settings: MetricSettings, span: Span) -> Iterator[Result]:
-    labels = {"dimension": ROLLUP, "value": f"{span.length.days}d"}
+    labels = {"dimension": ROLLUP, "value": length_label(span.length)}
     for one in found:
         if one.metric not in settings.disable:
             yield replace(one, labels={**one.labels, **labels})

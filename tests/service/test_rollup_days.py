@@ -14,6 +14,7 @@ from monitor.history.read_snapshot import read_snapshot
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.report.page import recommender_page
+from monitor.rollups.check import TOO_SHORT
 from monitor.service.prometheus.chosen import chosen_families
 from monitor.service.prometheus.values import snapshot_values
 from monitor.service.watch import Watch
@@ -187,6 +188,22 @@ def test_a_day_that_the_log_begins_in_is_not_added_up(days: Days) -> None:
     days.turns(START + 2 * DAY + timedelta(hours=1))
     assert days.requests("1d") == {1: of_day(1)}
     assert days.requests("2d") == {}
+
+
+def test_an_objective_on_more_days_than_the_log_has_says_so(days: Days) -> None:
+    wanted = {"dimension": "rollup", "value": "2d"}
+    days.settings["objectives"] = [
+        {"metric": "volume", "labels": {"by": "requests", **wanted}, "min": 1},
+        {"metric": "gini", "labels": wanted, "max": 1},  # needs a catalog, which this log does not have
+    ]
+    days.land(range(8))
+    days.begin(8)
+    days.turns(START + 2 * DAY + timedelta(hours=1))
+    of_volume, of_gini = days.found("volume", "2d", by="requests"), days.found("gini", "2d")
+    assert {day: one.status for day, one in of_volume.items()} == {0: Status.NO_DATA, 1: Status.OK}
+    assert {of_volume[0].detail, of_gini[0].detail} == {TOO_SHORT}
+    assert of_gini[1].status is Status.NO_DATA
+    assert of_gini[1].detail != TOO_SHORT
 
 
 def test_a_roll_up_is_exported_shown_and_judged_like_a_slice(days: Days) -> None:
