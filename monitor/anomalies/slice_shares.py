@@ -39,7 +39,7 @@ class LostShares(NamedTuple):
     centre: Floats
     """m: the expected share, on its scale; NaN where there is none."""
     sd: Floats
-    """m: the same scale."""
+    """m: on the same scale."""
     samples: Floats
     """m: all requests."""
 
@@ -94,8 +94,9 @@ class SliceShares:
     def begin_anew(self, which: Bools) -> None:
         """Forget everything about the series that are True."""
         self._filter.begin_anew(which[self._of])
-        self._since[which[self._of]] = 0
-        self._times[which[self._of]] = 0.0
+        chosen = which[self._of]
+        self._lost[chosen], self._away[chosen] = False, False
+        self._since[chosen], self._times[chosen] = 0, 0.0
 
     def take_from(self, other: SliceShares, here: Ints, there: Ints) -> None:
         """Take series from another state: the columns `there` of it are the columns `here` of this one."""
