@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
@@ -16,6 +16,7 @@ from monitor.core.results import Result, ResultKind, Status, Window, worst_statu
 from monitor.core.text import visible
 from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.violations import PastViolation, past_violations
+from monitor.judging.registry import CHECKS_OF
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import title
@@ -35,6 +36,7 @@ _ALWAYS_JUDGED: Final = frozenset({
     ResultKind.RULE, ResultKind.LOG, ResultKind.GAP, ResultKind.DRIFT, ResultKind.ANOMALY,
     ResultKind.SUBSTITUTION, ResultKind.FORECAST, ResultKind.EXPERIMENT,
 })  # fmt: skip
+_OF_LOGS: Final = frozenset(check for checks in CHECKS_OF.values() for check in checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +154,21 @@ def period_report(
     changes = changes_of(stored, settings, Window(earlier.start, span.end))
     trends, left_out = trends_of(own, span)
     expected = _expected(span, settings.window, now)
+    known = _by_expected(inside, expected)
     return PeriodReport(
         recommender=settings.name,
         span=span,
         before=earlier,
-        cells=_cells(inside, expected),
+        cells=_cells(known, expected),
         judged=Counter(inside.values()),
         judged_before=Counter(status for window, status in verdicts.items() if window not in inside),
-        not_judged=sum(window not in inside for window in expected),
+        not_judged=len(expected) - len(known),
         incidents=tuple(_incident(one, of_period, changes, stored, span) for one in of_period),
         incidents_before=sum(one.first.start < span.start for one in past),
         changes=tuple(one for one in changes if span.start <= one.at < span.end),
         trends=trends,
         left_out=left_out,
-        compared=compared_means(stored, span),
+        compared=compared_means(stored, span, settings.window),
     )
 
 
@@ -179,11 +182,15 @@ def is_incident(result: Result) -> bool:
     )
 
 
-def _verdicts(evaluated: Iterable[Evaluated], length: timedelta) -> dict[Window, Status]:
-    """The worst verdict of each window over its checks; drifts and platforms have windows of their own."""
+def _verdicts(evaluated: Sequence[Evaluated], length: timedelta) -> dict[Window, Status]:
+    """The worst verdict of each window over its checks; drifts and platforms have windows of their own.
+
+    Windows of another length count if a check of the logs judged them: the config had another `window` then.
+    """
     found: dict[Window, list[Status]] = {}
+    of_logs = {one.window for one in evaluated if one.check in _OF_LOGS}
     for one in evaluated:
-        if one.window.length == length:
+        if one.window.length == length or one.window in of_logs:
             found.setdefault(one.window, []).append(one.status)
     return {window: worst_status(found[window]) for window in sorted(found)}
 
@@ -196,7 +203,18 @@ def _expected(span: Window, length: timedelta, now: datetime) -> list[Window]:
     return [Window(first.start + at * length, first.end + at * length) for at in range(count)]
 
 
-def _cells(verdicts: dict[Window, Status], expected: Sequence[Window]) -> tuple[Cell, ...]:
+def _by_expected(verdicts: Mapping[Window, Status], expected: Sequence[Window]) -> dict[Window, Status]:
+    """The worst verdict of the judged windows over each of these; those without one are not in it."""
+    found: dict[Window, list[Status]] = {}
+    for window, status in verdicts.items() if expected else ():
+        start, length = expected[0].start, expected[0].length
+        first, last = (window.start - start) // length, -((start - window.end) // length)
+        for one in expected[max(first, 0) : max(last, 0)]:
+            found.setdefault(one, []).append(status)
+    return {window: worst_status(statuses) for window, statuses in found.items()}
+
+
+def _cells(verdicts: Mapping[Window, Status], expected: Sequence[Window]) -> tuple[Cell, ...]:
     """At most so many parts of the period; a part has the worst verdict of its windows."""
     size = max(1, -(-len(expected) // _MOST_CELLS))
     parts = [expected[at : at + size] for at in range(0, len(expected), size)]

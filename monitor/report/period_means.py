@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from monitor.anomalies.series import DIMENSION
@@ -32,24 +33,32 @@ class Compared:
     windows_before: int
 
 
-def compared_means(results: Iterable[StoredResult], span: Window) -> tuple[Compared, ...]:
+def compared_means(results: Iterable[StoredResult], span: Window, length: timedelta) -> tuple[Compared, ...]:
     """Each series that has a value in either period, those with the largest relative change first.
 
-    Counts are means by window. Other values are weighted by their samples, so that a quiet hour does not
-    count like a busy one.
+    Counts are means by window, and only of windows of one length. Other values are weighted by their samples,
+    so that a quiet hour does not count like a busy one.
 
     Args:
         results: of the period and of the one before it.
         span: the period.
+        length: of the windows whose counts are compared.
     """
     series: dict[str, tuple[list[Result], list[Result]]] = {}
     for one in results:
         result = one.result
+        if _is_count(result) and one.window.length != length:
+            continue
         if result.kind in _KINDS and DIMENSION not in result.labels and _is_measured(result):
             both = series.setdefault(title(result), ([], []))
             both[0 if one.window.start >= span.start else 1].append(result)
     found = [_compared(*both) for both in series.values()]
     return tuple(sorted(found, key=lambda one: (-abs(one.size), one.name)))
+
+
+def _is_count(result: Result) -> bool:
+    spec = ALL_SPECS.get(result.metric)
+    return spec is not None and spec.is_count
 
 
 def _is_measured(result: Result) -> bool:
@@ -80,8 +89,7 @@ def _mean(results: Sequence[Result]) -> float | None:
     values = [one.value for one in results if one.value is not None]
     if not values:
         return None
-    spec = ALL_SPECS.get(results[0].metric)
     weights = [float(one.samples or 0) for one in results if one.value is not None]
-    if (spec is not None and spec.is_count) or not all(weights):
+    if _is_count(results[0]) or not all(weights):
         weights = [1.0] * len(values)
     return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)

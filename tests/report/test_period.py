@@ -79,6 +79,40 @@ def test_a_window_that_was_never_judged_is_not_ok(world: Path) -> None:
     assert read(world, SECOND, END + DAY / 2, now=END).not_judged == 0  # they have not ended yet
 
 
+def test_windows_of_another_length_are_judged_ones_too() -> None:
+    """Windows had an hour; since noon they have half an hour, and one of them is missing."""
+    noon, half = FIRST + DAY / 2, timedelta(minutes=30)
+    hours = [Window(FIRST + n * 2 * half, FIRST + (n + 1) * 2 * half) for n in range(12)]
+    halves = [Window(noon + n * half, noon + (n + 1) * half) for n in range(23)]
+    bad = hours[3]
+    windows = [
+        Evaluated(
+            "shop", "logs", one, "1", Status.VIOLATED if one == bad else Status.OK, "a", 1, one.end,
+            seconds=0.1, revision=1,
+        )
+        for one in (*hours, *halves)
+    ]  # fmt: skip
+    days = Evaluated("shop", "platform", Window(FIRST, SECOND), "1", Status.LATE, "a", 1, END, 0.1, 1)
+    settings = RecommenderSettings.model_validate(
+        {"name": "shop", "window": "30m", "logs": {"exposures": {"path": "x"}}}
+    )
+    counts = [
+        StoredResult(
+            "shop", "exposure", one,
+            Result(metric="volume", labels={"by": "requests"}, status=Status.OK, definition="1",
+                   value=one.length / half),
+        )
+        for one in (*hours, *halves)
+    ]  # fmt: skip
+    report = period_report(settings, Window(FIRST, SECOND), counts, [*windows, days], NOW)
+    assert report.judged == {Status.OK: 34, Status.VIOLATED: 1}
+    assert report.not_judged == 1
+    assert [n for n, cell in enumerate(report.cells) if cell.status is Status.VIOLATED] == [6, 7]
+    assert [n for n, cell in enumerate(report.cells) if cell.status is None] == [47]
+    (volume,) = report.compared
+    assert (volume.now, volume.windows) == ("1", 23)  # a count of an hour is no count of half an hour
+
+
 def test_an_incident_has_its_times_evidence_and_what_changed_before_it(report: PeriodReport) -> None:
     rule = next(one for one in report.incidents if one.what == "rule blacklist (hard)")
     assert (rule.since, rule.until, rule.windows) == ("2026-03-03 12:00 UTC", "", 2)
