@@ -100,10 +100,11 @@ def window_view(
     window = max((one for _, one, _ in found), key=lambda one: one.length)
     results = [result for _, _, result in found if _is_shown(result)]
     # An error counts also where nobody has said what the result must be.
-    judged = [one for one in results if rows.is_judged(one) or one.status is Status.ERROR]
+    judged = [one.status for one in results if rows.is_judged(one) or one.status is Status.ERROR]
+    judged = [one for one in judged if one is not Status.UNDEFINED]  # a rule that does not apply to the log
     return WindowView(
         window=numbers.window(window),
-        verdict=rows.verdict(worst_status(one.status for one in judged or results)),
+        verdict=rows.verdict(worst_status(judged or [one.status for one in results])),
         summary=_summary(results),
         before=_beside(state.name, [one for one in near if one.start < start]),
         after=_beside(state.name, [one for one in near if one.start > start]),

@@ -272,6 +272,14 @@ def test_a_metric_in_error_is_no_measurement_of_its_window(shop: Recorded) -> No
     assert "edge-error" in text
 
 
+def test_a_rule_that_does_not_apply_leaves_the_window_ok(shop: Recorded) -> None:
+    other = replace(rule("position_gaps", 0), status=Status.UNDEFINED, value=None, detail="not applicable")
+    shop.record(0, rule("blacklist", 0), other)
+    text = page(shop.web, f"{SHOP}/windows/2026-01-01T00:00:00Z")
+    assert 'class="summary">1 undefined, 1 ok<' in text
+    assert "edge-ok" in text
+
+
 def test_a_violation_is_over_once_no_window_judges_its_series(shop: Recorded) -> None:
     low = replace(measured("coverage", 0.1, by="pv"), status=Status.VIOLATED, threshold=0.2, bound="min")
     other = measured("coverage", 0.5, by="uv")
