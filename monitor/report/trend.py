@@ -223,7 +223,7 @@ def trend(
         )
         if is_large
         else (),
-        ticks=tuple(Tick(x(at), _named(at, span)) for at in _moments(span)) if is_large else (),
+        ticks=tuple(Tick(x(at), _named(at)) for at in _moments(span)) if is_large else (),
     )
 
 
@@ -276,9 +276,8 @@ def _moments(span: Window) -> Iterator[datetime]:
         at += step
 
 
-def _named(at: datetime, span: Window) -> str:
-    is_midnight = at.hour == at.minute == 0
-    return f"{at:%d %b}" if is_midnight or span.length > timedelta(days=2) else f"{at:%H:%M}"
+def _named(at: datetime) -> str:
+    return f"{at:%d %b}" if at.hour == at.minute == 0 else f"{at:%H:%M}"
 
 
 def _lines(points: Sequence[tuple[Window, tuple[float, float] | None]]) -> tuple[str, ...]:

@@ -127,6 +127,9 @@ def test_ticks_are_round_times() -> None:
     minutes = trend(one(stored(0, 1.0)), Window(START, START + HOUR), is_large=True)
     assert minutes is not None
     assert [tick.text for tick in minutes.ticks] == ["01 Mar", "00:10", "00:20", "00:30", "00:40", "00:50"]
+    days = trend(one(stored(0, 1.0)), Window(START, START + timedelta(days=3)), is_large=True)
+    assert days is not None
+    assert [tick.text for tick in days.ticks] == ["01 Mar", "12:00", "02 Mar", "12:00", "03 Mar", "12:00"]
     month = trend(one(stored(0, 1.0)), Window(START - timedelta(days=28), START), is_large=True)
     assert month is not None
     assert [tick.text for tick in month.ticks] == [
