@@ -22,7 +22,10 @@ _KINDS: Final = (ResultKind.METRIC, ResultKind.MODEL, ResultKind.HEALTH, ResultK
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A series with its mean in both periods, as texts; `change` is relative, as a number too."""
+    """A series with its mean in both periods, as texts; `change` is relative.
+
+    `size` is the change as a number: infinite after a mean of 0, and 0 without a value in either period.
+    """
 
     name: str
     now: str
@@ -71,8 +74,8 @@ def _compared(now: Sequence[Result], before: Sequence[Result]) -> Compared:
     show = shower_of(like)
     mean, earlier = (_mean(results) for results in (now, before))
     size = 0.0
-    if mean is not None and earlier:
-        size = (mean - earlier) / abs(earlier)
+    if mean is not None and earlier is not None and mean != earlier:
+        size = (mean - earlier) / abs(earlier) if earlier else math.copysign(math.inf, mean)
     return Compared(
         name=visible(title(like)),
         now="" if mean is None else show(mean),

@@ -90,8 +90,9 @@ def _lines(report: PeriodReport) -> Iterator[str]:
         yield f"{KINDS[change.kind].lower()}: {moment(change.at)}: {change.text}"
     if (left := len(report.changes) - _IN_TEXT) > 0:
         yield f"  and {_counted(left, 'more change').lower()}"
-    for row in [one for one in report.compared if one.change][:3]:
-        yield f"{row.name}: {row.now}, before {row.before} ({row.change})".replace("\xa0", " ")
+    for row in [one for one in report.compared if one.size][:3]:
+        change = f" ({row.change})" if row.change else ""
+        yield f"{row.name}: {row.now}, before {row.before}{change}".replace("\xa0", " ")
 
 
 def _incident_line(one: PastIncident) -> str:
