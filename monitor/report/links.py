@@ -30,6 +30,7 @@ _OF_RULES: Final = {
     Kind.SOFT.value: "RecsysSoftRuleViolated",
     Kind.NUMERIC.value: "RecsysNumericRuleViolated",
 }
+_CHECK_FAILED: Final = "RecsysCheckError"
 _OF_EXPERIMENTS: Final = {
     "experiment_split_p_value": "RecsysSampleRatioMismatch",
     "experiment_unknown_arm_users": "RecsysSampleRatioMismatch",
@@ -81,13 +82,15 @@ def runbook_name(series: Series) -> str:
     """The runbook for this series as it is now: that of the alert that reports it, or of its cause."""
     result, standing = series.result, series.standing
     kind = result.kind
-    if kind is ResultKind.ANOMALY:
-        cause = result.labels[CAUSE_LABEL]
-        return f"causes/{cause}" if cause in CAUSES else "RecsysAnomaly"
     if standing in (Status.NO_DATA, Status.LATE):
         if kind is ResultKind.GAP and standing is Status.NO_DATA:
             return "RecsysAucGapUnknown"
         return unjudged_alert(standing)
+    if _is_failed_check(series):
+        return _CHECK_FAILED
+    if kind is ResultKind.ANOMALY:
+        cause = result.labels[CAUSE_LABEL]
+        return f"causes/{cause}" if cause in CAUSES else "RecsysAnomaly"
     if kind is ResultKind.RULE:
         failed = standing is Status.ERROR
         return "RecsysRuleError" if failed else _OF_RULES.get(result.labels.get("kind", ""), "README")
@@ -104,6 +107,12 @@ def runbook_name(series: Series) -> str:
         return alone[kind]
     objective = "RecsysSliceObjectiveViolated" if "dimension" in result.labels else "RecsysObjectiveViolated"
     return _OF_EXPERIMENTS.get(result.metric, objective)
+
+
+def _is_failed_check(series: Series) -> bool:
+    """Whether the whole check of the series failed: a band or a forecast has no error of its own."""
+    kind = series.result.kind
+    return series.standing is Status.ERROR and (kind.is_of_the_past or kind is ResultKind.FORECAST)
 
 
 def unjudged_alert(standing: Status) -> str:
@@ -126,11 +135,12 @@ def alert_labels(series: Series) -> dict[str, str]:
     result, own = series.result, {"recommender": series.recommender}
     if series.standing in (Status.NO_DATA, Status.LATE) and not result.kind.is_of_models:
         return {"alertname": unjudged_alert(series.standing), **own}
-    return (
-        own
-        | {name: result.labels[name] for name in _names(result) if result.labels.get(name)}
-        | ({"metric": result.metric} if _names(result)[:1] == ("by",) else {})
-    )
+    if _is_failed_check(series):
+        return {"alertname": _CHECK_FAILED, **own, "check": series.check}
+    found = {name: result.labels[name] for name in _names(result) if result.labels.get(name)}
+    found |= {"metric": result.metric} if _names(result)[:1] == ("by",) else {}
+    # The recommender alone would silence every alert on it.
+    return own | (found or {"alertname": runbook_name(series)})
 
 
 def _names(result: Result) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import unquote
 
 import pytest
 
@@ -10,6 +11,7 @@ from monitor.anomalies.causes import CAUSES
 from monitor.core.results import Result, Status, Window
 from monitor.history.snapshot import RecommenderState, Snapshot, Violation
 from monitor.report.anomaly import AnomalyPage, anomaly_page
+from monitor.report.links import Sites
 from monitor.report.page import RecommenderView, recommender_page
 from monitor.report.runbooks import runbook_text
 from monitor.report.views import AnomaliesView
@@ -126,6 +128,17 @@ def test_a_window_that_could_not_be_compared_is_one_line_and_not_one_a_cause():
     assert [(row.name, row.sentence, row.href) for row in shown.problems] == [
         ("anomalies", "interrupted", "")
     ]
+
+
+def test_a_failed_check_of_bands_leads_to_its_own_alert_and_to_no_cause():
+    failed = [anomaly(name, Status.ERROR, None, detail="interrupted") for name in CAUSES]
+    state = without_drift(feeds(*failed))
+    sites = Sites(alertmanager="https://alerts.test")
+    (row,) = RecommenderView(state, Snapshot(NOW, (state,)), NOW, sites).problems
+    assert row.runbook == "runbooks/RecsysCheckError"
+    assert unquote(row.silence).partition("filter=")[2] == (
+        f'{{alertname="RecsysCheckError",recommender="{NAME}",check="bands"}}'
+    )
 
 
 def test_the_worse_of_two_series_of_one_cause_is_shown():

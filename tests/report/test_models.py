@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Result, ResultKind, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.diagnosis.case import CAUSES
 from monitor.report.fleet import Fleet
-from monitor.report.links import Sites
+from monitor.report.links import Sites, alert_labels
 from monitor.report.page import RecommenderView, recommender_page
 from monitor.report.runbooks import runbook_text
 from monitor.report.views import ModelView
@@ -212,3 +212,12 @@ def test_the_page_says_why_features_cannot_be_compared():
         "no offline row of the model: log the same requests over again with the split `offline`",
     )
     assert only([violated_gap("v"), *features("v")]).lacking == ()
+
+
+def test_the_silence_of_a_model_without_a_name_is_no_silence_of_the_whole_recommender():
+    failed = Result(
+        kind=ResultKind.MODEL, metric="auc", labels={"split": "test", "model": ""}, status=Status.ERROR,
+        definition="1", detail="it broke",
+    )  # fmt: skip
+    one = pictures.series(failed, recommender="ranker", check="models")
+    assert alert_labels(one) == {"alertname": "RecsysMetricError", "recommender": "ranker"}
