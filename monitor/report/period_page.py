@@ -91,8 +91,8 @@ def _lines(report: PeriodReport) -> Iterator[str]:
     if (left := len(report.changes) - _IN_TEXT) > 0:
         yield f"  and {_counted(left, 'more change').lower()}"
     for row in [one for one in report.compared if one.size][:3]:
-        change = f" ({row.change})" if row.change else ""
-        yield f"{row.name}: {row.now}, before {row.before}{change}".replace("\xa0", " ")
+        by = f" ({row.change})" if row.change else ""
+        yield f"{row.name}: {row.now}, before {row.before}{by}".replace("\xa0", " ")
 
 
 def _incident_line(one: PastIncident) -> str:
