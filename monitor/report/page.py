@@ -268,7 +268,7 @@ class RecommenderView:
         statuses += [Status.ERROR] if self._state.error is not None else []
         statuses += [Status.LATE for log in self._state.logs if is_stalled(log, self._state.last_run)]
         # That of LOST is there by default.
-        asked_for = [*self._rules, *(one for one in judged if one.result.metric != LOST.name)]
+        asked_for = [one for one in judged if one.result.metric != LOST.name]
         if not (asked_for or self._gaps or self._pending_rules):  # then the state of the logs counts
             statuses += [one.standing for one in self._metrics if one.result.kind is ResultKind.LOG]
         return worst_status(statuses)
@@ -328,7 +328,7 @@ class RecommenderView:
         parts += [f"{plural(unseen, 'AUC gap')} could not be judged"] if unseen else []
         parts += [f"{plural(fine, 'AUC gap')} ok"] if fine and not (large or unseen) else []
         parts += anomalies.counted(self._of_bands)
-        return " · ".join(parts) or "no rules"
+        return " · ".join(parts) or ("no rule applies to the logs" if self._rules else "no rules")
 
     @cached_property
     def sections(self) -> tuple[SectionLink, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from monitor.core.results import Kind, Status
-from monitor.history.snapshot import Snapshot
+from monitor.core.results import Kind, Result, ResultKind, Status
+from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.report.fleet import Fleet
 from monitor.report.judged import Judged, as_junit
 from monitor.report.page import recommender_page
@@ -33,6 +33,20 @@ def test_the_page_shows_it_and_all_is_well():
     assert found.recommender.problems == ()
     (row,) = [row for row in found.recommender.rules if row.name == "position_gaps"]
     assert row.verdict.key == "undefined"
+
+
+def test_if_no_rule_applies_the_state_is_that_of_the_log():
+    rows = Result(
+        metric="log_rows", kind=ResultKind.LOG, labels={"log": "exposures"}, status=Status.OK, definition="1"
+    )
+    for status, word in ((Status.OK, "All is well with shop"), (Status.NO_DATA, "shop needs attention")):
+        log = pictures.series(replace(rows, status=status), recommender="shop", check="logs")
+        state = RecommenderState("shop", series=(pictures.series(GAPS, recommender="shop"), log))
+        only = replace(pictures.full(), recommenders=(state,))
+        assert Fleet(only, pictures.NOW).page().summary == word
+        found = recommender_page(only, "shop", pictures.NOW)
+        assert found is not None
+        assert found.recommender.summary == "no rule applies to the logs"
 
 
 def test_it_has_no_status_among_the_gauges():
