@@ -186,12 +186,14 @@ def _verdicts(evaluated: Sequence[Evaluated], length: timedelta) -> dict[Window,
     """The worst verdict of each window over its checks; drifts and platforms have windows of their own.
 
     Windows of another length count if a check of the logs judged them: the config had another `window` then.
+    A check of the history without data, such as of bands that are still learnt, is no verdict on the window.
     """
     found: dict[Window, list[Status]] = {}
     of_logs = {one.window for one in evaluated if one.check in _OF_LOGS}
     for one in evaluated:
         if one.window.length == length or one.window in of_logs:
-            found.setdefault(one.window, []).append(one.status)
+            says_nothing = one.status is Status.NO_DATA and one.check not in _OF_LOGS
+            found.setdefault(one.window, []).extend([] if says_nothing else [one.status])
     return {window: worst_status(found[window]) for window in sorted(found)}
 
 

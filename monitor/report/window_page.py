@@ -100,11 +100,11 @@ def window_view(
     window = max((one for _, one, _ in found), key=lambda one: one.length)
     results = [result for _, _, result in found if _is_shown(result)]
     # An error counts also where nobody has said what the result must be.
-    judged = [one.status for one in results if rows.is_judged(one) or one.status is Status.ERROR]
-    judged = [one for one in judged if one is not Status.UNDEFINED]  # a rule that does not apply to the log
+    judged = [one for one in results if rows.is_judged(one) or one.status is Status.ERROR]
+    verdicts = [one.status for one in judged if not _says_nothing(one)]
     return WindowView(
         window=numbers.window(window),
-        verdict=rows.verdict(worst_status(judged or [one.status for one in results])),
+        verdict=rows.verdict(worst_status(verdicts or [one.status for one in results])),
         summary=_summary(results),
         before=_beside(state.name, [one for one in near if one.start < start]),
         after=_beside(state.name, [one for one in near if one.start > start]),
@@ -113,6 +113,12 @@ def window_view(
         ),
         groups=tuple(_groups(state.name, results)),
     )
+
+
+def _says_nothing(result: Result) -> bool:
+    """Whether it is no verdict on the window: a rule that does not apply, or a cause while bands are learnt."""
+    is_learnt = result.kind.is_of_the_past and result.status is Status.NO_DATA
+    return is_learnt or result.status is Status.UNDEFINED
 
 
 def _beside(recommender: str, near: Sequence[Window]) -> str:

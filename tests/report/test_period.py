@@ -113,6 +113,17 @@ def test_windows_of_another_length_are_judged_ones_too() -> None:
     assert (volume.now, volume.windows) == ("1", 23)  # a count of an hour is no count of half an hour
 
 
+def test_bands_that_are_still_learnt_leave_healthy_windows_ok(tmp_path: Path) -> None:
+    check = a_check(sliced=[])
+    settings = RecommenderSettings.model_validate({"name": SHOP, "logs": {"exposures": {"path": "x"}}})
+    first = Window(hour(0).start, hour(2).end)
+    with Store.open(tmp_path / "history.sqlite") as store:
+        for number in range(3):
+            store_hour(store, number, usual_hour(number))
+            assert judge(store, check, number).status is Status.NO_DATA
+        assert read_period(store, settings, first, first.end).judged == {Status.OK: 3}
+
+
 def test_an_incident_has_its_times_evidence_and_what_changed_before_it(report: PeriodReport) -> None:
     rule = next(one for one in report.incidents if one.what == "rule blacklist (hard)")
     assert (rule.since, rule.until, rule.windows) == ("2026-03-03 12:00 UTC", "", 2)

@@ -280,6 +280,18 @@ def test_a_rule_that_does_not_apply_leaves_the_window_ok(shop: Recorded) -> None
     assert "edge-ok" in text
 
 
+def test_causes_while_bands_are_learnt_leave_the_window_ok(shop: Recorded) -> None:
+    cause = Result(
+        kind=ResultKind.ANOMALY, metric="anomaly", labels={"cause": "traffic_lost"}, status=Status.NO_DATA,
+        definition="1",
+    )  # fmt: skip
+    shop.record(0, rule("blacklist", 0))
+    shop.record(0, cause, check="bands")
+    text = page(shop.web, f"{SHOP}/windows/2026-01-01T00:00:00Z")
+    assert 'class="summary">1 no data, 1 ok<' in text
+    assert "edge-ok" in text
+
+
 def test_a_violation_is_over_once_no_window_judges_its_series(shop: Recorded) -> None:
     low = replace(measured("coverage", 0.1, by="pv"), status=Status.VIOLATED, threshold=0.2, bound="min")
     other = measured("coverage", 0.5, by="uv")
