@@ -116,7 +116,7 @@ def window_view(
 
 
 def _says_nothing(result: Result) -> bool:
-    """Whether it is no verdict on the window: a rule that does not apply, or a cause while bands are learnt."""
+    """Whether it is no verdict: that of a rule that does not apply, or of a cause while bands are learnt."""
     is_learnt = result.kind.is_of_the_past and result.status is Status.NO_DATA
     return is_learnt or result.status is Status.UNDEFINED
 
