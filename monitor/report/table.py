@@ -48,13 +48,14 @@ def print_table(
         _print(console, Text(_heading(width), style="dim"))
         alone = [one for one in results if not is_cause(one)]
         shown = [one for one in alone if everything or worth_a_line(one)]
+        hidden = [one for one in alone if not (everything or worth_a_line(one))]
         for one in shown:
             for line in _lines(one, width):
                 _print(console, line)
             for cause in causes_of(one, results):
                 for line in _cause_lines(cause, width):
                     _print(console, line)
-        _print(console, Text(_hidden(alone, shown, how), style="dim"))
+        _print(console, Text(_hidden(hidden, how), style="dim"))
     _print(console, Text(summary(judged), style="bold"))
 
 
@@ -147,13 +148,12 @@ def bound_text(result: Result) -> str:
     return f"{'>=' if below else '<='} {number(result.threshold)}"
 
 
-def _hidden(results: Sequence[Result], shown: Sequence[Result], how: str) -> str:
-    left = [one for one in results if one not in shown]
-    if not left:
+def _hidden(results: Sequence[Result], how: str) -> str:
+    if not results:
         return ""
-    without = sum(one.value is None for one in left)
+    without = sum(one.value is None for one in results)
     also = f", {without:,} without a value" if without else ""
-    return f"{' ' * _NAME_AT}{len(left):,} more measured but not judged{also}; {how}\n"
+    return f"{' ' * _NAME_AT}{len(results):,} more measured but not judged{also}; {how}\n"
 
 
 def worth_a_line(result: Result) -> bool:
