@@ -55,15 +55,12 @@ def features_figure(rows: SpanRows) -> Figure:
     numeric = [one for one in worst if _is_number(online, joined, one.feature)]
     drawn = numeric[:MOST_FEATURES]
     pairs = _sampled(online, joined, [one.feature for one in drawn], skew, rows)
-    plots, table = [], []
-    for one in drawn:
-        values = [] if pairs is None else _values(pairs, one.feature)
-        table += [(one.feature, x, y) for x, y in values]
-        if values:
-            plots.append(_plot(one, values))
+    values = {one.feature: [] if pairs is None else _values(pairs, one.feature) for one in drawn}
+    table = [(name, x, y) for name, both in values.items() for x, y in both]
+    plots = [_plot(one, values[one.feature]) for one in drawn if values[one.feature]]
     if not plots:
         raise Missing("No feature is a number with a value on both sides of a pair.")
-    left = [one for one in worst if one not in drawn]
+    left = [one for one in worst if not values.get(one.feature)]
     notes = [] if not left else [_left_out(left)]
     if model != NO_MODEL:
         notes.append(f"The pairs are of the model {visible(model, NAME_LENGTH)}, which has most online rows.")
@@ -140,6 +137,7 @@ def _share(one: FeatureSkew) -> str:
 def _left_out(left: Sequence[FeatureSkew]) -> str:
     differ = sum(one.wrong > 0 for one in left)
     return (
-        f"{numbers.count(len(left))} more features have no plot: they are no numbers or differ less. "
-        f"{numbers.count(differ)} of them differ at all."
+        f"Features without a plot: {numbers.count(len(left))}, of which {numbers.count(differ)} "
+        f"{'differs' if differ == 1 else 'differ'}. A plot needs numbers on both sides of a pair, and at "
+        f"most {MOST_FEATURES} features have one."
     )

@@ -238,4 +238,4 @@ def test_the_pairs_of_a_feature_are_rows_of_both_sides(of_models):
         assert pairs <= set(zip(online[feature], offline[feature], strict=True))
     assert any(x != y for name, x, y in found if name == age)
     assert {row[0] for row in found} == {age, "clicks"}
-    assert "1 more feature" in " ".join(figure(of_models, "features").notes)
+    assert "Features without a plot: 1, of which 0 differ." in " ".join(figure(of_models, "features").notes)

@@ -147,6 +147,15 @@ def test_features_need_offline_rows_of_the_same_requests(tmp_path):
     assert early.figure("roc").notes[0].startswith("There are no online samples in 2026-02-26 23:00")
 
 
+def test_a_feature_that_is_never_served_has_no_plot_and_is_counted(tmp_path):
+    samples = drawn_shop.samples()
+    samples.loc[samples.split == "online", "clicks"] = np.nan
+    found = drawn(tmp_path, {"samples": samples}).figure("features")
+    assert found is not None
+    assert len(found.plots) == 1
+    assert any(note.startswith("Features without a plot: 2, of which 1 differs.") for note in found.notes)
+
+
 @pytest.mark.parametrize(
     ("span", "sentence"),
     [
