@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from monitor.comparison.lists import Lists, Moved, Users
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.report.numbers import number, share
 from monitor.statistics.effects import Estimate
 
@@ -21,12 +21,13 @@ def lists_text(lists: Lists | None) -> Iterator[str]:
     if not lists.common:
         yield f"lists: no request is on both sides ({a:,} and {b:,}), so no list can be compared with another"
     else:
-        text = f"lists: {lists.common:,} requests are on both sides, of {a:,} and {b:,}"
+        are = "is" if lists.common == 1 else "are"
+        text = f"lists: {plural(lists.common, 'request')} {are} on both sides, of {a:,} and {b:,}"
         if lists.both_empty:
-            text += f"; {lists.both_empty:,} of them are empty on both"
+            text += f"; empty on both: {lists.both_empty:,}"
         yield text
         yield f"  overlap, the share of a request's items that are on both lists: {_estimate(lists.overlap)}"
-        of = f"{lists.ranked:,} requests have two common items or more"
+        of = f"{plural(lists.ranked, 'request')} with two common items or more"
         yield f"  order, the rank correlation of the common items: {_estimate(lists.rank)}; {of}"
     for words, items in (("gain", lists.winners), ("lose", lists.losers)):
         if items:
@@ -41,7 +42,7 @@ def lists_text(lists: Lists | None) -> Iterator[str]:
 def _users(users: Users) -> Iterator[str]:
     event = visible(users.event)
     others = f"{users.fewer:,} fewer, {users.same:,} as many"
-    text = f"{users.more:,} users have more {event} actions under B, {others}"
+    text = f"{plural(users.more, 'user')} with more {event} actions under B, {others}"
     if users.share is not None and users.interval is not None:
         between = f"{share(users.interval.lower)} to {share(users.interval.upper)}"
         text += f"; more for {share(users.share)} of those that differ ({between})"

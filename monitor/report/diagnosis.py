@@ -12,7 +12,7 @@ from rich.text import Text
 
 from monitor.core.json_value import json_value
 from monitor.core.results import Result, ResultKind, Status
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.metrics.scores.auc import AUC
 from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
 from monitor.metrics.scores.user_auc import USER_AUC
@@ -138,7 +138,8 @@ def _cause(cause: Result, width: int) -> Iterator[Text]:
     yield Text.assemble(f"    {part:<{_SHARE}}", (f"{bar:<{_BAR}} ", "red"), (visible(name), "bold"))
     yield from _indented(visible(cause.detail, _DETAIL), width)
     if cause.evidence:
-        yield from _indented(f"{len(cause.evidence)} rows of evidence: --format json prints them", width)
+        rows = plural(len(cause.evidence), "row")
+        yield from _indented(f"{rows} of evidence: --format json prints them", width)
 
 
 def _interval(result: Result) -> str:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from monitor.core.json_value import iso
 from monitor.core.results import Result
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.gate.conditions import Judgement, Outcome
 from monitor.report.judged import NOT_TEXT
 from monitor.report.numbers import number
@@ -104,7 +104,7 @@ def values_text(one: Judgement) -> str:
     if one.bound is not None:
         parts.append(f"bound {number(one.bound)}")
     if one.candidate is not None and one.candidate.samples is not None:
-        parts.append(f"{one.candidate.samples:,} samples")
+        parts.append(plural(one.candidate.samples, "sample"))
     return ", ".join(parts)
 
 

@@ -159,7 +159,8 @@ def summary(alerts: Sequence[PastAlert], span: timedelta) -> str:
         number = sum(alert.severity == severity for alert in alerts)
         rate = f" ({number / weeks:.2g} a week)" if number and weeks else ""
         parts.append(f"{plural(number, severity)}{rate}" if number else f"no {severity}")
-    return f"{', '.join(parts)} in {weeks:.3g} week{'' if weeks == 1 else 's'}"
+    length = f"{weeks:.3g}"
+    return f"{', '.join(parts)} in {length} week{'' if length == '1' else 's'}"
 
 
 def as_json(name: str, alerts: Sequence[PastAlert]) -> str:

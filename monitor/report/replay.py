@@ -15,7 +15,7 @@ from rich.text import Text
 from monitor.core.columns import INTERRUPTED, OK
 from monitor.core.redaction import redact
 from monitor.core.results import Result
-from monitor.core.text import visible
+from monitor.core.text import plural, visible
 from monitor.replay.exposure_log import log_file
 from monitor.replay.results import Measured
 from monitor.replay.run import RunInfo
@@ -135,7 +135,7 @@ def _lines(report: ReplayReport) -> Iterator[str]:
         yield from _wrapped(f"The same command with --run {info.run} goes on.")
     if info.unwritten:
         yield from _wrapped(
-            f"{count(info.unwritten)} requests are not in the plan, since the templates cannot write them: "
+            f"Not in the plan, since the templates cannot write them: {plural(info.unwritten, 'request')}; "
             + "; ".join(map(visible, info.reasons))
         )
     if found is None:
@@ -165,14 +165,14 @@ def _lines(report: ReplayReport) -> Iterator[str]:
 
 def _sent(report: ReplayReport) -> str:
     info, sent = report.info, report.sent
-    of = f" of {count(info.users)} users" if info.users else ""
-    whole = f"{count(report.arrived)} of {count(info.requests)} requests{of} sent"
+    of = f" of {plural(info.users, 'user')}" if info.users else ""
+    whole = f"{count(report.arrived)} of {plural(info.requests, 'request')}{of} sent"
     if report.refused:
         whole += f", {count(report.refused)} refused"
     if not sent.arrived:
         return f"{whole}, none now" if report.refused else f"{whole}, none of them now"
     speed = f", {number(round(sent.arrived / sent.seconds, 1))} a second" if sent.seconds > 0 else ""
-    again = f", {count(sent.retries)} retries" if sent.retries else ""
+    again = f", {count(sent.retries)} {'retry' if sent.retries == 1 else 'retries'}" if sent.retries else ""
     return f"{whole}, {count(sent.arrived)} now in {seconds(sent.seconds)}{speed}{again}"
 
 
@@ -204,8 +204,8 @@ def print_dry_run(dry: DryRun, console: Console) -> None:
         console.print()
     took = dry.requests / dry.target.rate + dry.target.ramp_up.total_seconds() / 2
     last = [
-        f"{count(dry.requests)} requests would be sent, at up to {number(dry.target.rate)} a second, in at "
-        f"least {seconds(took)}. Nothing was sent or written."
+        f"{plural(dry.requests, 'request')} would be sent, at up to {number(dry.target.rate)} a second, in "
+        f"at least {seconds(took)}. Nothing was sent or written."
     ]
     if dry.unwritten:
         last.append(

@@ -492,7 +492,7 @@ def test_requests_that_cannot_be_written_are_counted_and_the_others_are_sent(sho
     assert done.code == 0
     text = " ".join(done.out.split())
     assert (
-        "2 requests are not in the plan, since the templates cannot write them: a value in the url is null"
+        "Not in the plan, since the templates cannot write them: 2 requests; a value in the url is null"
         in text
     )
     assert len(shop.endpoint.received) == 28

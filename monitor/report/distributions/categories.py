@@ -76,7 +76,7 @@ def categories_figure(rows: SpanRows) -> Figure:
             table.append((at.isoformat(), names[code], counted[code], part))
     exposures = sum(sum(counted.values()) for counted in shares.values())
     left_out = steps - len(shares)
-    notes = [f"{left_out} of {steps} steps have no exposures and no column."] if left_out else []
+    notes = [f"Steps without exposures, and so without a column: {left_out} of {steps}."] if left_out else []
     ticks = tuple((float(at), f"{start + at * step:%d %b %H:%M}") for at in (0, steps // 2, steps))
     return Figure(
         EMPTY.name,

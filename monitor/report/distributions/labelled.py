@@ -141,7 +141,7 @@ def _of_samples(rows: SpanRows) -> Scores:
     ordered, counts = _models(tables)
     known = ordered[:MOST_MODELS]
     if len(ordered) > len(known):
-        notes.append(f"{len(ordered) - len(known)} more models are left out: those with fewer online rows.")
+        notes.append(f"{plural(len(ordered) - len(known), 'more model')} left out, with fewer online rows.")
     sound = [judgeable(one.filter(one[c.MODEL].isin(known))) for one in tables]
     table = ibis.union(*(one.select(*GROUP, c.SCORE, c.LABEL) for one in sound)) if len(sound) > 1 else (
         sound[0].select(*GROUP, c.SCORE, c.LABEL)
@@ -189,7 +189,7 @@ def _stored(
                 what = (
                     "no finite score" if split == SHOWN else "no finite score, or a label that is not 0 or 1"
                 )
-                notes.append(f"{group}: {numbers.count(lacking)} rows are left out, with {what}.")
+                notes.append(f"{group}: {plural(lacking, 'row')} left out, with {what}.")
     if not groups:
         raise Missing("No row has a finite score.")
     return Scores(stored, tuple(groups), tuple(notes), unlabelled)

@@ -62,7 +62,7 @@ def positions_figure(rows: SpanRows) -> Figure:
     if not plots:
         raise Missing(f"No position is a whole number from 0 to {MOST_POSITIONS}.")
     if len(events) > MOST_EVENTS:
-        notes.append(f"{len(events) - MOST_EVENTS} more events are in the table only.")
+        notes.append(f"In the table only: {plural(len(events) - MOST_EVENTS, 'more event')}.")
     if any(not one.labels["value"].isdigit() for one in results):
         notes.append(f"Positions above {MOST_POSITIONS}, below 0 or unknown are in the table only.")
     exposures = sum(one.samples or 0 for one in results if one.labels["event"] == events[0])
@@ -96,7 +96,7 @@ def _point(position: int, one: Result) -> Point:
     between = ""
     if one.lower is not None and one.upper is not None:
         between = f" ({numbers.number(one.lower)} to {numbers.number(one.upper)})"
-    said = f"position {position}: {rate}{between}, {numbers.count(one.samples or 0)} exposures"
+    said = f"position {position}: {rate}{between}, {plural(one.samples or 0, 'exposure')}"
     return Point(float(position), one.value, said, one.lower, one.upper)
 
 

@@ -106,7 +106,7 @@ def test_scores_that_are_no_numbers_are_left_out_and_counted(tmp_path):
     within = within.dropna(subset="item_id")
     lost = int(np.isinf(within.score).sum())
     found = drawn(tmp_path / "half", {"exposures": half, "feedback": ACTIONS})
-    assert f"The exposures: {lost} rows are left out, with no finite score." in found.figure("scores").notes
+    assert f"The exposures: {lost} rows left out, with no finite score." in found.figure("scores").notes
     assert sum(row[4] for row in found.figure("scores").table.rows) == len(within) - lost
     nothing = drawn(tmp_path / "all", {"exposures": half.assign(score=np.nan), "feedback": ACTIONS})
     assert why(nothing, "scores") == why(nothing, "roc") == "No row has a finite score."
