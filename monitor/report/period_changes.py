@@ -38,7 +38,7 @@ def changes_of(results: Sequence[StoredResult], settings: RecommenderSettings, s
         settings: what the config declares.
         span: the period, with the one before it.
     """
-    found = [*_models(results), *_lists(results), *_config(results), *_declared(settings)]
+    found = {*_models(results), *_lists(results), *_config(results), *_declared(settings)}
     return sorted(one for one in found if span.start <= one.at < span.end)
 
 
@@ -102,9 +102,9 @@ def _of_series(results: Sequence[StoredResult], windows: Sequence[Window]) -> It
             yield Change(after.window.start, "config", f"{name} was changed")
         elif not is_rule and before.result.definition != after.result.definition:
             old, new = visible(before.result.definition), visible(after.result.definition)
-            yield Change(
-                after.window.start, "config", f"{name} has another definition: {new}, before it {old}"
-            )
+            # Named by the metric: one line for all of its series, which have one definition.
+            text = f"{visible(after.result.metric)} has another definition: {new}, before it {old}"
+            yield Change(after.window.start, "config", text)
     for before, after in pairwise(one for one in results if not is_rule and _has_its_bound(one.result)):
         old, new = _bound(before.result), _bound(after.result)
         if old != new:

@@ -40,6 +40,21 @@ def test_a_window_that_was_not_judged_says_nothing_of_an_objective(unjudged: Sta
     ]
 
 
+def test_another_definition_of_a_metric_is_one_change_for_all_of_its_series() -> None:
+    stored = [
+        StoredResult(
+            "shop",
+            "feedback",
+            Window.of(START + place * HOUR, HOUR),
+            Result(metric="recall", labels={"k": k}, status=OK, definition=definition, value=0.1),
+        )
+        for place, definition in enumerate(("1", "1;attribution=2h"))
+        for k in ("5", "10")
+    ]
+    found = changes_of(stored, SHOP, Window(START, START + timedelta(days=1)))
+    assert [one.text for one in found] == ["recall has another definition: 1;attribution=2h, before it 1"]
+
+
 def test_a_new_and_a_removed_objective_are_changes() -> None:
     assert changes("gini", (OK, None), (OK, 0.5), (OK, None)) == [
         "the objective on gini is new: max 0.5",
