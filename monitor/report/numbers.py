@@ -8,20 +8,23 @@ from datetime import UTC, datetime, timedelta
 from monitor.core.results import Window
 
 _DIGITS = 4
+_LARGEST = 16  # digits before the point
 
 
 def number(value: float) -> str:
     """Four significant digits, no digit before the point lost, and never 0 for a tiny number.
 
-    >>> [number(x) for x in (0.0, 12345.678, 2, 0.6180339, 1.2e-7, -0.05)]
-    ['0', '12,346', '2', '0.618', '1.2e-07', '-0.05']
+    From 1e16 on a number has an exponent: float64 does not know all of its digits.
+
+    >>> [number(x) for x in (0.0, 12345.678, 2, 0.6180339, 1.2e-7, -0.05, 1.5e300)]
+    ['0', '12,346', '2', '0.618', '1.2e-07', '-0.05', '1.5e+300']
     """
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else ("infinite" if value > 0 else "-infinite")
     if value == 0:
         return "0"
     magnitude = math.floor(math.log10(abs(value)))
-    if magnitude < -4:
+    if not -4 <= magnitude < _LARGEST:
         mantissa, _, exponent = f"{value:.{_DIGITS - 1}e}".partition("e")
         return f"{_trim(mantissa)}e{exponent}"
     return _trim(f"{value:,.{max(0, _DIGITS - 1 - magnitude)}f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -156,7 +157,7 @@ def _ticks(axis: Axis) -> Iterable[tuple[float, str]]:
     if axis.ticks:
         return axis.ticks
     span = axis.high - axis.low
-    if not (0 < span / _TICKS < math.inf):
+    if not (sys.float_info.min < span / _TICKS < math.inf):
         ends = dict.fromkeys((axis.low, axis.high))
         return [(end, number(end)) for end in ends]
     step = _round_up(span / _TICKS)
@@ -168,7 +169,7 @@ def _ticks(axis: Axis) -> Iterable[tuple[float, str]]:
     values = [
         (first + at) * step for at in range(2 * _TICKS) if (first + at) * step <= axis.high + step * 1e-9
     ]
-    return [(value, number(round(value, 12))) for value in values]
+    return [(value, number(value)) for value in values]
 
 
 def _round_up(step: float) -> float:

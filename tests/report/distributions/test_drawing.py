@@ -55,6 +55,7 @@ def test_an_interval_and_a_bar_of_few_rows_can_be_seen():
         (-1.7e308, 1.7e308),
         (5.0, 5.0),
         (0.0, 5e-324),
+        (0.0, 2e-323),
         (1e300, 1e300 * (1 + 1e-15)),
         (0.0, 3.0),
         (-0.2, 7e5),
@@ -67,6 +68,11 @@ def test_any_range_has_ticks_inside_the_picture(low, high):
     assert all(0 <= tick.at <= HEIGHT for tick in found.up_ticks)
     assert all(0 <= tick.at <= WIDTH for tick in found.across_ticks)
     assert all(0 <= mark.x <= WIDTH and 0 <= mark.y <= HEIGHT for mark in found.marks)
+
+
+def test_the_ticks_of_tiny_values_are_told_apart():
+    found = drawn(Plot("", UNIT, Axis("score", 0.0, 3e-13)))
+    assert [tick.text for tick in found.up_ticks] == ["0", "1e-13", "2e-13", "3e-13"]
 
 
 def test_counts_have_whole_ticks():
