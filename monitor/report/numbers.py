@@ -31,19 +31,17 @@ def number(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """A share as a percentage, with a no-break space. A share below 1 is never shown as 100 %.
+    """A share as a percentage, with a no-break space. What is not all is never shown as 100 %.
 
-    >>> [share(x).replace("\xa0", " ") for x in (0.0, 1.0, 0.000123, 0.5, 0.999999, 1e-9)]
-    ['0 %', '100 %', '0.0123 %', '50 %', '99.9999 %', '1e-07 %']
+    >>> [share(x).replace("\xa0", " ") for x in (0.0, 1.0, 0.000123, 0.5, 0.999999, 1e-9, -0.99999)]
+    ['0 %', '100 %', '0.0123 %', '50 %', '99.9999 %', '1e-07 %', '-99.999 %']
     """
     percent = 100 * value
-    if not 99.99 < percent < 100:
+    if not 99.99 < abs(percent) < 100:
         return f"{number(percent)}\xa0%"
-    for digits in range(3, 13):
-        text = f"{percent:.{digits}f}"
-        if not text.startswith("100"):
-            return f"{text}\xa0%"
-    return "just under 100\xa0%"
+    # 14 digits tell the nearest float to 100 from 100.
+    texts = (f"{percent:.{digits}f}" for digits in range(3, 15))
+    return f"{next(text for text in texts if '100.' not in text)}\xa0%"
 
 
 def signed_share(value: float) -> str:
