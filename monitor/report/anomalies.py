@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
-from urllib.parse import quote
 
 from monitor.anomalies.detectable import wide_bands
 from monitor.anomalies.specs import EXPECTED
@@ -29,7 +28,7 @@ def anomaly_href(recommender: str, cause: str) -> str:
     >>> anomaly_href("shop", "lists_empty")
     'recommenders/shop/anomalies/lists_empty'
     """
-    return f"{rows.recommender_href(recommender)}/anomalies/{quote(cause, safe='', errors='replace')}"
+    return f"{rows.recommender_href(recommender)}/anomalies/{rows.in_address(cause)}"
 
 
 def causes_of(series: Iterable[Series]) -> dict[str, Series]:

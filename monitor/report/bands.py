@@ -126,8 +126,8 @@ def series_name(labels: Mapping[str, Any]) -> tuple[str, str]:
     """The name of a series and its slice, if it is a series of a slice.
 
     >>> series_name({"metric": "ndcg", "by": "macro", "of": "event=click,k=5", "dimension": "scene"})
-    ('ndcg by macro (event=click, k=5)', 'scene = ')
+    ('ndcg by macro (event=click, k=5)', 'scene = ""')
     """
     metric, by, of, dimension, value = key_named(labels)
     name = metric + (f" by {by}" if by else "") + (f" ({of.replace(',', ', ')})" if of else "")
-    return name, f"{dimension} = {value}" if dimension else ""
+    return name, rows.slice_name(dimension, value) if dimension else ""

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
-from urllib.parse import quote
 
 from monitor.core.columns import ONLINE
 from monitor.core.results import Result, ResultKind, Status
@@ -53,8 +52,7 @@ def cause_href(recommender: str, result: Result) -> str:
     'recommenders/shop/gaps/test_online/serving_skew/model-a%2Fb%3F'
     """
     pair, cause, model = (
-        quote(result.labels[label], safe="", errors="replace")
-        for label in (PAIR_LABEL, CAUSE_LABEL, MODEL_LABEL)
+        rows.in_address(result.labels[label]) for label in (PAIR_LABEL, CAUSE_LABEL, MODEL_LABEL)
     )
     return f"{rows.recommender_href(recommender)}/gaps/{pair}/{cause}/model-{model}"
 

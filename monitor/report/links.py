@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
-from urllib.parse import quote
 
 from monitor.anomalies.causes import CAUSES
 from monitor.anomalies.specs import OF_SERIES
@@ -18,6 +17,7 @@ from monitor.history.snapshot import Series
 from monitor.judging.registry import CHECKS_OF
 from monitor.models.specs import CAUSE_LABEL
 from monitor.platform import specs as platform_specs
+from monitor.report.rows import in_address
 from monitor.report.runbooks import FOLDER, runbook_address
 
 OVERVIEW: Final = "recsys-overview"  # the uids of the dashboards that come with the monitor
@@ -64,7 +64,7 @@ class Sites:
         if not self.grafana:
             return ""
         span = "" if since is None else f"&from={int((since - _BEFORE).timestamp() * 1000)}&to=now"
-        return f"{self.grafana}/d/{uid}?var-recommender={_quoted(_label(recommender))}{span}"
+        return f"{self.grafana}/d/{uid}?var-recommender={in_address(_label(recommender))}{span}"
 
     def silence(self, labels: Mapping[str, str]) -> str:
         """Alertmanager's form for a new silence, filled in with these labels.
@@ -75,7 +75,7 @@ class Sites:
         if not self.alertmanager:
             return ""
         matchers = ",".join(f'{name}="{_matched(_label(text))}"' for name, text in labels.items())
-        return f"{self.alertmanager}/#/silences/new?filter={_quoted('{' + matchers + '}')}"
+        return f"{self.alertmanager}/#/silences/new?filter={in_address('{' + matchers + '}')}"
 
 
 def runbook_name(series: Series) -> str:
@@ -169,7 +169,3 @@ def _label(text: str) -> str:
 
 def _matched(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _quoted(text: str) -> str:
-    return quote(text, safe="", errors="replace")

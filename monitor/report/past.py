@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from sqlalchemy import Connection
 
@@ -326,18 +326,13 @@ def _around(recommender: str, key: SeriesKey, *, span: Window) -> Iterator[tuple
     if key.labels and key.kind is not ResultKind.RULE:
         yield f"all {visible(key.metric)}", f"{rows.metric_href(recommender, key.metric, {})}{when}"
     if "dimension" in labels:
-        place = f"{_in_address(labels['dimension'])}/{_in_address(labels.get('value', ''))}"
-        name = f"{labels['dimension']} = {rows.value_name(labels.get('value', ''))}"
+        place = f"{rows.in_address(labels['dimension'])}/{rows.in_address(labels.get('value', ''))}"
+        name = rows.slice_name(labels["dimension"], labels.get("value", ""))
         yield f"all of {visible(name)}", f"{home}/slices/{place}{when}"
     for label, folder in ((EXPERIMENT, "experiments"), (MODEL_LABEL, "models")):
         if label in labels:
             name = visible(rows.model_name(labels[label]) if label == MODEL_LABEL else labels[label])
-            yield f"{label} {name}", f"{home}/{folder}/{_in_address(labels[label])}{when}"
-
-
-def _in_address(text: str) -> str:
-    """A text as a part of an address."""
-    return quote(text, safe="", errors="replace")
+            yield f"{label} {name}", f"{home}/{folder}/{rows.in_address(labels[label])}{when}"
 
 
 def _compared(now: Sequence[float], before: Sequence[float], show: Callable[[float], str]) -> str:

@@ -205,7 +205,7 @@ def offenders(evidence: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) 
             found.append(_offender(name, texts, len(evidence)))
     # The evidence of an anomaly is series, some of them of a slice.
     slices = [
-        f"{row['dimension']} = {rows.value_name(str(row.get('value')))}"
+        rows.slice_name(str(row["dimension"]), str(row.get("value")))
         for row in evidence
         if row.get("dimension")
     ]

@@ -47,7 +47,16 @@ def moment(time: datetime, now: datetime) -> TimeView:
 
 
 def recommender_href(name: str) -> str:
-    return f"recommenders/{quote(name, safe='')}"
+    return f"recommenders/{in_address(name)}"
+
+
+def in_address(text: str) -> str:
+    """A text as one part of an address.
+
+    >>> in_address("a/b ?")
+    'a%2Fb%20%3F'
+    """
+    return quote(text, safe="", errors="replace")
 
 
 def rule_href(recommender: str, rule: str) -> str:
@@ -56,7 +65,7 @@ def rule_href(recommender: str, rule: str) -> str:
     >>> rule_href("shop", "no <b>/ items")
     'recommenders/shop/rules/no%20%3Cb%3E%2F%20items'
     """
-    return f"{recommender_href(recommender)}/rules/{quote(rule, safe='', errors='replace')}"
+    return f"{recommender_href(recommender)}/rules/{in_address(rule)}"
 
 
 class OfSeries(Protocol):
@@ -87,7 +96,7 @@ def metric_href(recommender: str, metric: str, labels: Mapping[str, str]) -> str
     """
     named = [("label", encodable(f"{name}={value}")) for name, value in sorted(labels.items())]
     query = f"?{urlencode(named)}" if named else ""
-    return f"{recommender_href(recommender)}/metrics/{quote(metric, safe='', errors='replace')}{query}"
+    return f"{recommender_href(recommender)}/metrics/{in_address(metric)}{query}"
 
 
 def window_href(recommender: str, window: Window) -> str:
@@ -107,6 +116,15 @@ def value_name(value: str) -> str:
     ('home', '" "', '""')
     """
     return value if value.strip() else f'"{value}"'
+
+
+def slice_name(dimension: str, value: str) -> str:
+    """The shown name of a slice.
+
+    >>> slice_name("scene", "home"), slice_name("scene", "")
+    ('scene = home', 'scene = ""')
+    """
+    return f"{dimension} = {value_name(value)}"
 
 
 def model_name(model: str) -> str:
@@ -166,7 +184,7 @@ def rule_row(series: Series, now: datetime, *, drawn: bool = True) -> SeriesRow:
     labels = series.result.labels
     rule = labels.get("rule", "")
     parts = [labels.get("kind", ""), series.result.severity or ""]
-    parts += [f"{labels['dimension']} = {labels.get('value', '')}"] if is_slice(series.result) else []
+    parts += [slice_name(labels["dimension"], labels.get("value", ""))] if is_slice(series.result) else []
     return _row(
         series,
         now,
@@ -204,7 +222,7 @@ def objective_row(
     by = "by " if "by" in labels or series.result.kind is ResultKind.LOG else ""
     note = f"{by}{own}" if own else ""
     if with_slice and is_slice(series.result):
-        of_slice = f"{labels['dimension']} = {value_name(labels.get('value', ''))}"
+        of_slice = slice_name(labels["dimension"], labels.get("value", ""))
         note = f"{note}, {of_slice}" if note else of_slice
     return _row(series, now, name=series.result.metric, note=note, href=_past_href(series), drawn=drawn)
 
