@@ -54,7 +54,11 @@ def newest_window(state: RecommenderState) -> Window | None:
         judged = [one.window for one in state.series if one.check in checks]
         if judged:
             newest.append(max(judged, key=lambda window: window.end))
-    return min(newest, key=lambda window: window.end, default=state.last_window)
+    found = min(newest, key=lambda window: window.end, default=state.last_window)
+    if found is None or state.settings is None:
+        return found
+    # It may be of an earlier config with shorter windows.
+    return whole_windows(found.start, found.end, state.settings.window)
 
 
 def windows_beside(span: Window, length: timedelta) -> Window:

@@ -15,6 +15,7 @@ from monitor.report.distributions.csv_file import as_csv
 from monitor.report.distributions.drawing import HEIGHT, WIDTH, drawn
 from monitor.report.distributions.figure import Axis, Bar, Line, Plot, Point, Table
 from monitor.report.distributions.span import MOST_WINDOWS, SpanError, newest_window, whole_windows
+from monitor.settings.recommender import RecommenderSettings
 from tests.report.distributions.drawn_shop import HOSTILE, HOUR
 from tests.service import pictures
 
@@ -145,6 +146,16 @@ def test_the_default_is_the_newest_window_that_was_judged_in_all_parts():
     )
     assert newest_window(RecommenderState("shop", last_window=older)) == older
     assert newest_window(RecommenderState("shop")) is None
+
+
+def test_the_newest_window_of_an_earlier_config_is_extended_to_one_of_this():
+    settings = RecommenderSettings.model_validate(
+        {"name": "shop", "window": "1h", "logs": {"exposures": {"path": "x"}}}
+    )
+    half = Window(at(10), at(10) + HOUR / 2)
+    assert newest_window(RecommenderState("shop", last_window=half, settings=settings)) == Window(
+        at(10), at(11)
+    )
 
 
 def pictures_in(series: Series, window: Window) -> Series:
