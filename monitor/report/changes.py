@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from monitor.anomalies.series import DIMENSION_OTHER
+from monitor.anomalies.series import DIMENSION, DIMENSION_OTHER, SLICE_VALUE, VOLUME
 from monitor.core.columns import MODEL
 from monitor.core.results import Window
 from monitor.core.text import visible
@@ -30,26 +30,40 @@ def changes_beside(
 
 
 def new_models(series: Iterable[Series]) -> Iterator[Change]:
-    """The windows in which another model began to serve most. It needs `model` in `slices.by`.
-
-    The slice of all models beyond the budget is no model.
-    """
+    """The windows in which another model began to serve most. It needs `model` in `slices.by`."""
     requests: dict[Window, dict[str, float]] = {}
     for one in series:
         labels = one.result.labels
-        if not _counts_a_model(one.result.metric, labels):
-            continue
-        for point in one.past:
-            if point.value:
-                requests.setdefault(point.window, {})[labels["value"]] = point.value
+        if counts_a_model(one.result.metric, labels):
+            for point in one.past:
+                requests.setdefault(point.window, {})[labels[SLICE_VALUE]] = point.value or 0.0
+    for window, model, _ in most_served(requests):
+        yield Change(window.start, f"model {rows.model_name(model)} serves the most requests")
+
+
+def most_served(requests: Mapping[Window, Mapping[str, float]]) -> Iterator[tuple[Window, str, str]]:
+    """Each window since which another model serves the most requests, that model, and the one before it.
+
+    Args:
+        requests: of each window by model.
+
+    >>> from datetime import UTC
+    >>> hours = [Window.of(datetime(2026, 1, 1, hour, tzinfo=UTC), timedelta(hours=1)) for hour in range(3)]
+    >>> served = ({"a": 9.0, "b": 1.0}, {"a": 0.0}, {"a": 4.0, "b": 6.0})
+    >>> [(one.start.hour, *models) for one, *models in most_served(dict(zip(hours, served)))]
+    [(2, 'b', 'a')]
+    """
     before = None
     for window, by_model in sorted(requests.items()):
-        first = max(by_model, key=lambda model: (by_model[model], model))
-        if before not in (None, first):
-            yield Change(window.start, f"model {rows.model_name(first)} serves the most requests")
-        before = first
+        most = max(by_model, key=lambda model: (by_model[model], model))
+        if not by_model[most]:
+            continue
+        if before is not None and most != before:
+            yield window, most, before
+        before = most
 
 
-def _counts_a_model(metric: str, labels: Mapping[str, str]) -> bool:
-    is_of_models = metric == "volume" and labels.get("by") == "requests" and labels.get("dimension") == MODEL
-    return is_of_models and labels["value"] != DIMENSION_OTHER
+def counts_a_model(metric: str, labels: Mapping[str, str]) -> bool:
+    """Whether a series counts the requests of a model. The slice of all beyond the budget is no model."""
+    found = (metric, labels.get("by"), labels.get(DIMENSION))
+    return found == (VOLUME, "requests", MODEL) and labels.get(SLICE_VALUE) != DIMENSION_OTHER

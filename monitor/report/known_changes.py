@@ -10,13 +10,13 @@ from typing import Final
 
 from sqlalchemy import Connection, select
 
-from monitor.anomalies.series import DIMENSION, DIMENSION_OTHER, SLICE_VALUE, VOLUME
-from monitor.core.columns import MODEL
+from monitor.anomalies.series import SLICE_VALUE
 from monitor.core.results import ResultKind, Window
 from monitor.core.text import VALUE_LENGTH, visible
 from monitor.history import schema
 from monitor.history.browse import SeriesKey, rows_of, series_named
 from monitor.history.rows import batches, window_results
+from monitor.report.changes import counts_a_model, most_served
 from monitor.settings.recommender import RecommenderSettings
 
 _AT_ONCE: Final = 100
@@ -85,21 +85,14 @@ def _models(
     models = {
         number: key.labels.get(SLICE_VALUE, "")
         for number, key in series.items()
-        if (key.metric, key.labels.get("by"), key.labels.get(DIMENSION)) == (VOLUME, "requests", MODEL)
-        and key.labels.get(SLICE_VALUE) != DIMENSION_OTHER
+        if counts_a_model(key.metric, key.labels)
     }
-    first: dict[Window, tuple[float, str]] = {}
+    requests: dict[Window, dict[str, float]] = {}
     for row in rows_of(connection, recommender, models, _checks(series, models), start, end):
-        counted = (row.result.value or 0.0, models[row.key.series_id])
-        first[row.window] = max(counted, first.get(row.window, (0.0, "")))
-    before = None
-    for window, (requests, model) in first.items():
-        if not requests:
-            continue
-        if before is not None and model != before:
-            what = f"{_model(model)} serves most requests; before, {_model(before)} did"
-            yield Change(window.start, ChangeKind.MODEL, what)
-        before = model
+        requests.setdefault(row.window, {})[models[row.key.series_id]] = row.result.value or 0.0
+    for window, most, before in most_served(requests):
+        what = f"{_model(most)} serves most requests; before, {_model(before)} did"
+        yield Change(window.start, ChangeKind.MODEL, what)
 
 
 def _model(name: str) -> str:

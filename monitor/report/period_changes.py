@@ -8,12 +8,12 @@ from datetime import UTC, datetime, time
 from itertools import pairwise
 from typing import Final
 
-from monitor.anomalies.series import DIMENSION, DIMENSION_OTHER, SLICE_VALUE, VOLUME
-from monitor.core.columns import MODEL
+from monitor.anomalies.series import DIMENSION, SLICE_VALUE
 from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.core.text import NAME_LENGTH, visible
 from monitor.history.reads import StoredResult
 from monitor.metrics.feedback.attribution_health import LOST
+from monitor.report.changes import counts_a_model, most_served
 from monitor.report.judged import title
 from monitor.report.numbers import moment, number
 from monitor.settings.recommender import RecommenderSettings
@@ -43,24 +43,14 @@ def changes_of(results: Sequence[StoredResult], settings: RecommenderSettings, s
 
 
 def _models(results: Iterable[StoredResult]) -> Iterator[Change]:
-    """Each window from which another model serves most requests; it needs `model` in `slices.by`.
-
-    The slice of all models beyond the budget is no model.
-    """
-    by_window: dict[Window, dict[str, float]] = {}
+    """Each window from which another model serves most requests; it needs `model` in `slices.by`."""
+    requests: dict[Window, dict[str, float]] = {}
     for one in results:
-        labels = one.result.labels
-        is_of_model = labels.get(DIMENSION) == MODEL and labels.get("by") == "requests"
-        is_of_model = is_of_model and labels[SLICE_VALUE] != DIMENSION_OTHER
-        if one.result.metric == VOLUME and is_of_model and one.result.value:
-            by_window.setdefault(one.window, {})[labels[SLICE_VALUE]] = one.result.value
-    before = None
-    for window in sorted(by_window):
-        requests = by_window[window]
-        most = max(requests, key=lambda name: (requests[name], name))
-        if before is not None and most != before:
-            yield Change(window.start, "model", f"model {_name(most)} serves most, before it {_name(before)}")
-        before = most
+        if counts_a_model(one.result.metric, one.result.labels):
+            model = one.result.labels[SLICE_VALUE]
+            requests.setdefault(one.window, {})[model] = one.result.value or 0.0
+    for window, most, before in most_served(requests):
+        yield Change(window.start, "model", f"model {_name(most)} serves most, before it {_name(before)}")
 
 
 def _lists(results: Iterable[StoredResult]) -> Iterator[Change]:
