@@ -13,6 +13,7 @@ from monitor.core.text import visible
 from monitor.experiments.specs import DIFFERENCE, EXPERIMENT
 from monitor.history.snapshot import Series
 from monitor.report import rows
+from monitor.report.scale import part
 
 WIDTH: Final = 520
 ROW: Final = 28  # the height of an arm
@@ -67,8 +68,7 @@ def _picture(metric: str, labels: Mapping[str, str], results: list[Result]) -> A
     show = rows.shower_of(results[0])
 
     def x(value: float) -> float:
-        part = 0.5 if high == low else (value - low) / (high - low)
-        return round(_MARGIN + part * (WIDTH - 2 * _MARGIN), 1)
+        return round(_MARGIN + part(value, low, high) * (WIDTH - 2 * _MARGIN), 1)
 
     return ArmsPicture(
         name=visible(" ".join([metric, *(f"{name}={text}" for name, text in labels.items())])),

@@ -74,7 +74,8 @@ def _compared(now: Sequence[Result], before: Sequence[Result]) -> Compared:
     show = shower_of(like)
     mean, earlier = (_mean(results) for results in (now, before))
     size = 0.0
-    if mean is not None and earlier is not None and mean != earlier:
+    # The mean of equal values may differ in its last digit.
+    if mean is not None and earlier is not None and not math.isclose(mean, earlier, rel_tol=1e-12):
         size = (mean - earlier) / abs(earlier) if earlier else math.copysign(math.inf, mean)
     return Compared(
         name=visible(title(like)),

@@ -10,6 +10,7 @@ from typing import Final, Self
 from monitor.forecast.days import REASONS
 from monitor.forecast.study import Dot
 from monitor.report.numbers import number
+from monitor.report.scale import part
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 """The folder of `scatter.html`, which lays out the picture."""
@@ -99,10 +100,7 @@ class _Axis:
         return cls(min(values), max(values), pixels)
 
     def pixel(self, value: float) -> float:
-        if self.high <= self.low:
-            return self.pixels / 2
-        inner = self.pixels - 2 * _MARGIN
-        return round(_MARGIN + inner * (value - self.low) / (self.high - self.low), 1)
+        return round(_MARGIN + (self.pixels - 2 * _MARGIN) * part(value, self.low, self.high), 1)
 
     def pixel_down(self, value: float) -> float:
         return round(self.pixels - self.pixel(value), 1)

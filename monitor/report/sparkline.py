@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from monitor.core.results import Status, Window
 from monitor.history.snapshot import Point
+from monitor.report.scale import part
 
 WIDTH, HEIGHT = 120, 28
 _MARGIN = 4
@@ -77,14 +78,14 @@ def small_line(past: Sequence[Point], show: Callable[[float], str], name: str) -
     if len(known) < 2:
         return None
     low, high = min(known), max(known)
-    scale = (HEIGHT - 2 * _MARGIN) / (high - low) if high > low else 0.0
     step = (WIDTH - 2 * _MARGIN) / (len(past) - 1)
     path, before = "", None
     for place, point in enumerate(past):
         if point.value is None or not math.isfinite(point.value):
             before = None
             continue
-        here = round(_MARGIN + place * step), round(HEIGHT - _MARGIN - (point.value - low) * scale)
+        up = (HEIGHT - 2 * _MARGIN) * part(point.value, low, high)
+        here = round(_MARGIN + place * step), round(HEIGHT - _MARGIN - up)
         if before is None:
             path += f"M{here[0]} {here[1]}"
         else:
@@ -114,8 +115,7 @@ def sparkline(
     step = (WIDTH - 2 * _MARGIN) / (len(points) - 1)
 
     def y(value: float) -> float:
-        part = 0.5 if high == low else (value - low) / (high - low)
-        return round(HEIGHT - _MARGIN - part * (HEIGHT - 2 * _MARGIN), 1)
+        return round(HEIGHT - _MARGIN - part(value, low, high) * (HEIGHT - 2 * _MARGIN), 1)
 
     def x(index: int) -> float:
         return round(_MARGIN + index * step, 1)

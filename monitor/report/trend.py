@@ -16,6 +16,7 @@ from monitor.report.bands import Key, key_named, key_of
 from monitor.report.judged import title
 from monitor.report.numbers import moment
 from monitor.report.rows import between_text, is_rule, shower_of, verdict
+from monitor.report.scale import part
 
 WIDTH, HEIGHT = 520, 120
 _LEFT, _RIGHT, _TOP, _BOTTOM = 4, 4, 14, 14  # above and below is room for the ends of the vertical axis
@@ -170,8 +171,7 @@ def trend(
     low, high = _ends(scale, ends, _possible(series.newest))
 
     def y(value: float) -> float:
-        part = 0.5 if high == low else (min(max(value, low), high) - low) / (high - low)
-        return round(height - _BOTTOM - part * (height - _TOP - _BOTTOM), 1)
+        return round(height - _BOTTOM - part(value, low, high) * (height - _TOP - _BOTTOM), 1)
 
     def x(at: datetime) -> float:
         return round(_LEFT + (width - _LEFT - _RIGHT) * ((at - span.start) / span.length), 1)

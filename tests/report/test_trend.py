@@ -10,6 +10,8 @@ import pytest
 
 from monitor.anomalies.specs import DEVIATION, EXPECTED
 from monitor.core.results import Result, ResultKind, Status, Window
+from monitor.history.snapshot import Point
+from monitor.report.sparkline import small_line, sparkline
 from monitor.report.trend import Height, TimeSeries, gather, trend
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -56,6 +58,18 @@ def test_values_lie_in_the_middle_of_their_windows_and_the_axis_runs_from_the_lo
     # The text of an end stands beside the line at its height, out of the way of the values.
     assert shown.heights == (Height(14.0, 11.0, "1"), Height(114.0, 125.0, "0"))
     assert shown.label == "3 windows: lowest 0, highest 1"
+
+
+def test_values_further_apart_than_float64_reaches_have_places() -> None:
+    found = [stored(0, -1.7e308), stored(1, 1.7e308)]
+    shown = trend(one(*found), SPAN, width=408, height=128)
+    assert shown is not None
+    assert shown.lines == ("54.0,114.0 154.0,14.0",)
+    points = [Point(each.window, each.result.value, Status.OK) for each in found]
+    small, drawn = small_line(points, str, "health"), sparkline(points, str)
+    assert small is not None
+    assert drawn is not None
+    assert (small.path, drawn.lines) == ("M4 24l112 -20", ("4,24 116,4",))
 
 
 def test_what_is_no_number_ends_a_line_and_is_no_value() -> None:

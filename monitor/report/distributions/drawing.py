@@ -11,6 +11,7 @@ from typing import Final
 from monitor.core.text import visible
 from monitor.report.distributions.figure import MOST_SERIES, Axis, Line, Plot, Point
 from monitor.report.numbers import number
+from monitor.report.scale import part
 
 WIDTH, HEIGHT = 340, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 22, 38
@@ -125,18 +126,16 @@ def _marks(line: Line, x: _Scale, y: _Scale) -> Iterable[Mark]:
         yield Mark(_series(line.series), x(one.x), y(one.y), visible(one.said), not line.marked, *ends)
 
 
+@dataclass(frozen=True, slots=True)
 class _Scale:
     """From the values of an axis to pixels."""
 
-    def __init__(self, axis: Axis, first: int, last: int) -> None:
-        self._low, self._half = axis.low / 2, axis.high / 2 - axis.low / 2
-        self._first, self._last = first, last
+    axis: Axis
+    first: int
+    last: int
 
     def __call__(self, value: float) -> float:
-        # Halved first: the difference of two values may exceed float64.
-        part = (value / 2 - self._low) / self._half if self._half > 0 else 0.5
-        part = min(1.0, max(0.0, part))
-        return round(self._first + part * (self._last - self._first), 1)
+        return round(self.first + part(value, self.axis.low, self.axis.high) * (self.last - self.first), 1)
 
 
 def _across(axis: Axis, x: _Scale) -> Iterable[Tick]:
