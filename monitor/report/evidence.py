@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from monitor.core.results import Status, rank
 from monitor.core.text import visible
@@ -14,6 +14,12 @@ from monitor.report import numbers, rows
 from monitor.report.frame import frame
 from monitor.report.runbooks import runbook_address
 from monitor.report.views import RulePage
+
+_UNJUDGED: Final[Mapping[Status, str]] = {
+    Status.ERROR: "The rule could not run in this window, so there is no evidence for or against it.",
+    Status.NO_DATA: "There was nothing to judge in this window.",
+    Status.UNDEFINED: "The rule does not apply to this log, so no row was judged.",
+}
 
 
 def rule_page(
@@ -91,12 +97,12 @@ def _empty(series: Series | None) -> str:
     result = series.result
     if result.evidence:
         return ""
-    if result.status is Status.ERROR:
-        return "The rule could not run in this window, so there is no evidence for or against it."
-    if result.status is Status.NO_DATA:
-        return "There was nothing to judge in this window."
+    if result.status in _UNJUDGED:
+        return _UNJUDGED[result.status]
     if result.violations:
         return "Rows violate the rule, but none was kept as evidence."
+    if result.status is Status.LATE:
+        return "No row so far violates the rule, but rows of this window may be missing."
     if series.standing is Status.VIOLATED:
         return "No row of the last window violates the rule; it stays violated until a window clears it."
     return "No row of this window violates the rule."

@@ -237,6 +237,23 @@ def test_the_evidence_of_an_older_window_is_shown_as_older():
     assert page.evidence_window == "2026-03-09 10:00 to 11:00 UTC"
 
 
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (Status.OK, "No row of this window violates the rule."),
+        (Status.UNDEFINED, "The rule does not apply to this log, so no row was judged."),
+        (Status.LATE, "No row so far violates the rule, but rows of this window may be missing."),
+        (Status.NO_DATA, "There was nothing to judge in this window."),
+    ],
+)
+def test_only_a_judged_window_is_said_to_have_no_violation(status, why):
+    result = pictures.rule("a", Kind.SOFT, status, threshold=0.1)
+    state = RecommenderState("shop", series=(pictures.series(result, recommender="shop", check="rules"),))
+    page = rule_page(Snapshot(pictures.NOW, (state,)), "shop", "a", pictures.NOW)
+    assert page is not None
+    assert page.empty == why
+
+
 @pytest.mark.parametrize(("recommender", "rule"), [("shop", "nope"), ("nope", "blacklist")])
 def test_an_unknown_rule_has_no_page(recommender, rule):
     assert rule_page(pictures.full(), recommender, rule, pictures.NOW) is None
