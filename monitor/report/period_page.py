@@ -117,7 +117,7 @@ def _shown(report: PeriodReport) -> dict[str, object]:
     return {
         "name": visible(report.recommender),
         "headline": headline(report),
-        "is_empty": report.is_empty,
+        "is_blind": not (report.judged[Status.OK] or report.judged[Status.VIOLATED]),
         "before": window(report.before),
         "judged_before": verdicts_text(report.judged_before),
         "cells": cells,

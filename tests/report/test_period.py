@@ -262,6 +262,20 @@ def test_an_empty_period_says_so_and_is_never_well(world: Path) -> None:
     assert "No window of this period was judged" in as_text([empty])
 
 
+def test_windows_without_data_know_of_no_incident_and_are_not_said_to_have_none() -> None:
+    window = Window(FIRST, FIRST + DAY)
+    stored = Evaluated(
+        "shop", "logs", window, "1", Status.NO_DATA, "a", 0, window.end, seconds=0.1, revision=1
+    )
+    settings = RecommenderSettings.model_validate(
+        {"name": "shop", "window": "1d", "logs": {"exposures": {"path": "x"}}}
+    )
+    text = Page(as_html([period_report(settings, window, [], [stored], NOW)], NOW)).text
+    assert "Windows: 1 no data." in text
+    assert "Nothing was judged, so no incident is known." in text
+    assert "Nothing was violated" not in text
+
+
 def test_the_same_period_gives_the_same_report_whenever_it_is_made(report: PeriodReport, world: Path) -> None:
     assert read(world, SECOND, END, now=NOW + 30 * DAY) == report
 
