@@ -65,12 +65,12 @@ def count(value: float) -> str:
 def seconds(value: float) -> str:
     """A measured duration.
 
-    >>> [seconds(x) for x in (0.0123, 3.456, 75)]
-    ['12 ms', '3.5 s', '1 min 15 s']
+    >>> [seconds(x) for x in (0.0123, 3.456, 75, 0.9999, 59.98)]
+    ['12 ms', '3.5 s', '1 min 15 s', '1.0 s', '1 min']
     """
-    if value < 1:
+    if value < 0.9995:  # else rounded to 1000 ms
         return f"{value * 1000:.0f} ms" if value >= 0.001 else "under 1 ms"
-    return f"{value:.1f} s" if value < 60 else span(timedelta(seconds=value))
+    return f"{value:.1f} s" if value < 59.95 else span(timedelta(seconds=round(value)))
 
 
 def span(length: timedelta) -> str:
