@@ -192,6 +192,8 @@ def past_of(connection: Connection, state: RecommenderState, chosen: Selection, 
     shown = [_picture(state.name, one, span, before, is_alone=is_alone) for one in drawn[:_MOST_PICTURES]]
     drawn_keys = {series_key(one.newest.metric, one.newest.labels) for one in drawn[:_MOST_PICTURES]}
     left = [key for key in wanted.values() if series_key(key.metric, key.labels) not in drawn_keys]
+    if is_alone:  # it would lead to this page
+        left = []
     violations, older = past_violations(
         connection, state.name, {**wanted, **_bands(keys, wanted, DEVIATION.name)}, span
     )

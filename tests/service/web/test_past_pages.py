@@ -272,6 +272,13 @@ def test_a_metric_in_error_is_no_measurement_of_its_window(shop: Recorded) -> No
     assert "edge-error" in text
 
 
+def test_a_series_without_a_result_in_the_span_does_not_lead_to_itself(shop: Recorded) -> None:
+    shop.record(0, measured("coverage", 0.5, by="pv"), check="exposure")
+    text = page(shop.web, f"{SHOP}/metrics/coverage?from=2026-01-02&to=2026-01-03")
+    assert "No window of this span has a result." in text
+    assert "Further series" not in text
+
+
 def test_a_rule_that_does_not_apply_leaves_the_window_ok(shop: Recorded) -> None:
     other = replace(rule("position_gaps", 0), status=Status.UNDEFINED, value=None, detail="not applicable")
     shop.record(0, rule("blacklist", 0), other)
