@@ -21,12 +21,14 @@ _MOST: Final = 8
 def changes_beside(
     state: RecommenderState, snapshot: Snapshot, began: datetime, now: datetime
 ) -> tuple[ChangeView, ...]:
-    """The changes from a day before `began` until now, the newest first."""
+    """The changes from a day before `began` until now, the newest first; of many, the nearest to `began`."""
     known = [*state.changes, *new_models(state.series)]
     if snapshot.config_loaded_at is not None:
         known.append(Change(snapshot.config_loaded_at, "the config was read, at a start or a reload"))
-    near = sorted({one for one in known if began - _BEFORE <= one.at <= now}, key=lambda one: one.at)
-    return tuple(ChangeView(visible(one.what), rows.moment(one.at, now)) for one in reversed(near[-_MOST:]))
+    near = {one for one in known if began - _BEFORE <= one.at <= now}
+    shown = sorted(near, key=lambda one: abs(one.at - began))[:_MOST]
+    newest_first = sorted(shown, key=lambda one: one.at, reverse=True)
+    return tuple(ChangeView(visible(one.what), rows.moment(one.at, now)) for one in newest_first)
 
 
 def new_models(series: Iterable[Series]) -> Iterator[Change]:
