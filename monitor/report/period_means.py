@@ -24,7 +24,7 @@ _KINDS: Final = (ResultKind.METRIC, ResultKind.MODEL, ResultKind.HEALTH, ResultK
 class Compared:
     """A series with its mean in both periods, as texts; `change` is relative.
 
-    `size` is the change as a number: infinite after a mean of 0, and 0 without a value in either period.
+    `size` is the change as a number: infinite after a mean of 0, and 0 if a period has no value.
     """
 
     name: str
