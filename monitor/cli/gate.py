@@ -243,8 +243,6 @@ class _Judging:
         checked = self.known[side.recommender]
         if side.column or side.start:
             raise SideError(f"{quoted(side.text)}: a survey is of a whole recommender; name an experiment")
-        if checked.settings.logs.survey is None:
-            raise SideError(f"{side.recommender} has no logs.survey")
         with opened(self.config, checked, *self.times) as survey:
             return [_of_question(survey.answer(question))]
 

@@ -27,7 +27,7 @@ from monitor.survey.measure import HOW, Survey
 
 
 class NoAnswersError(ExpectedError):
-    """A log has no row, or none in the span."""
+    """There is no survey, a log has no row, or no answer is in the span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,12 @@ def opened(
 ) -> Iterator[Survey]:
     """The survey of a recommender over a span, by default from the first to the last answer.
 
-    It leaves no files behind. Raises NoAnswersError where a log has no row, or no answer is in the span.
+    It leaves no files behind. Raises NoAnswersError without logs.survey, where a log has no row, or where no
+    answer is in the span.
     """
     settings, now = checked.settings, datetime.now(UTC)
+    if settings.logs.survey is None:
+        raise NoAnswersError(f"{settings.name} has no logs.survey")
     with engine_scratch(config) as folder:
         runtime = open_runtime(config.engine, folder / "spill")
         try:

@@ -43,6 +43,12 @@ recommenders:
       conditions:
         - {name: liked, owner: ux, reason: Users decide., survey: liked, min: 1}
         - {name: liked-more, owner: ux, reason: Users decide., survey: liked, margin: 0.02}
+  - name: mute
+    logs: {exposures: {path: old.parquet}}
+    window: 1h
+    lateness: 0s
+    experiments:
+      - {name: lists, column: arm, split: {control: 1, long: 1}}
   - name: silent
     logs: {exposures: {path: old.parquet}, survey: {path: none.csv}}
     window: 1h
@@ -118,3 +124,12 @@ def test_a_survey_without_a_row_is_not_known(shop):
     code, found = judged(shop, "silent")
     assert (code, found["liked"]["outcome"]) == (3, "not_known")
     assert "survey: no row in " in found["liked"]["detail"]
+
+
+def test_another_side_without_a_survey_is_not_known(shop):
+    """The config is checked with its own `against`; the command line may name any other side."""
+    ran = run_monitor("gate", "new", "--against", "mute", "-c", "shop.yaml", "--format", "json", cwd=shop)
+    assert ran.code == 3, ran.err
+    found = {one["name"]: one for one in json.loads(ran.out)["conditions"]}
+    for name in ("liked-more", "arm"):
+        assert (found[name]["outcome"], found[name]["detail"]) == ("not_known", "mute has no logs.survey")
