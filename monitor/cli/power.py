@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from monitor.cli.terminal import Listing, fail, printing, say
+from monitor.cli.terminal import Listing, fail, printing, say, write
+from monitor.report import numbers
 from monitor.statistics.sample_size import (
     Mean,
     Plan,
@@ -113,7 +114,7 @@ def power(
         fail(str(exc))
     with printing():
         if output is Listing.JSON:
-            typer.echo(json.dumps(asdict(answer), indent=2))
+            write(json.dumps(asdict(answer), indent=2))
         else:
             _print(answer)
 
@@ -127,11 +128,10 @@ def _metric(baseline: str | None, mean: float | None, sd: float | None) -> tuple
         if not math.isfinite(mean):
             raise ValueError(f"--mean must be a number, got {mean}")
         return Mean(sd), mean
-    now = _number(baseline or "", "--baseline")[0]
+    now, is_percent = _number(baseline or "", "--baseline")
     if now >= 1:
-        raise ValueError(
-            f"--baseline {baseline}: a share must lie between 0 and 1; did you mean {baseline}%?"
-        )
+        meant = f"; did you mean {now:g}%?" if now < 100 and not is_percent else ""
+        raise ValueError(f"--baseline {baseline}: a share must lie between 0 and 1{meant}")
     return Share(now), now
 
 
@@ -196,11 +196,12 @@ def _answer(
 
 def _print(answer: Answer) -> None:
     relative = "" if answer.relative_effect is None else f", {100 * answer.relative_effect:+.4g} %"
-    spread = "" if answer.sd is None else f", standard deviation {answer.sd:g}"
+    spread = "" if answer.sd is None else f", standard deviation {numbers.number(answer.sd)}"
+    effect = f"{'+' if answer.effect > 0 else ''}{numbers.number(answer.effect)}"
     corrected = "" if answer.arms == 2 else f" ({answer.alpha_per_comparison:.4g} a comparison)"
     rows = [
-        (f"{answer.metric} now", f"{answer.baseline:g}{spread}"),
-        ("effect", f"{answer.effect:+.4g} (to {answer.baseline + answer.effect:.6g}{relative})"),
+        (f"{answer.metric} now", f"{answer.baseline:,.15g}{spread}"),
+        ("effect", f"{effect} (to {answer.baseline + answer.effect:,.12g}{relative})"),
         ("alpha", f"{answer.alpha:g}, {'two-sided' if answer.two_sided else 'one-sided'}{corrected}"),
         ("power", f"{answer.power:.4g}"),
         ("users of control", f"{answer.users_control:,}"),

@@ -11,7 +11,7 @@ from typing import Any, Final
 from monitor.comparison.compare import compare, key_of, needed_to_keep
 from monitor.comparison.sides import of_users
 from monitor.core.results import Kind, Result, ResultKind, Status
-from monitor.core.text import quoted
+from monitor.core.text import plural, quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.gate import Condition
 from monitor.statistics.intervals import Interval
@@ -123,7 +123,7 @@ def _rules(condition: Condition, sides: Sides) -> Judgement:
         return Judgement(condition, asks, Outcome.NOT_KNOWN, f"no {'hard ' if hard else ''}rule was judged")
     violated = [one for one in rules if one.status is Status.VIOLATED]
     if violated:
-        names = ", ".join(f"{one.labels['rule']} ({one.violations or 0:,} rows)" for one in violated)
+        names = ", ".join(f"{one.labels['rule']} ({plural(one.violations or 0, 'row')})" for one in violated)
         rows = [{"rule": one.labels["rule"], **row} for one in violated for row in one.evidence]
         return Judgement(condition, asks, Outcome.FAILED, f"violated: {names}", rows=rows[:MOST_ROWS])
     unknown = [one for one in rules if one.status is not Status.OK]
@@ -131,13 +131,14 @@ def _rules(condition: Condition, sides: Sides) -> Judgement:
         names = ", ".join(f"{one.labels['rule']} ({one.status}: {one.detail})" for one in unknown)
         return Judgement(condition, asks, Outcome.NOT_KNOWN, f"not judged: {names}")
     samples = max(one.samples or 0 for one in rules)
-    return Judgement(condition, asks, Outcome.PASSED, f"{len(rules)} rules, {samples:,} rows")
+    found = f"{plural(len(rules), 'rule')}, {plural(samples, 'row')}"
+    return Judgement(condition, asks, Outcome.PASSED, found)
 
 
 def _bounded(condition: Condition, sides: Sides) -> Judgement:
     side, bound = ("above", condition.min) if condition.min is not None else ("below", condition.max)
     assert bound is not None
-    asks = f"{_series(condition)} is {side} {bound:g}"
+    asks = f"{_series(condition)} is {side} {bound:,.15g}"  # as it is in the config
     if sides.broken:
         return Judgement(condition, asks, Outcome.NOT_KNOWN, sides.broken)
     found = _find(condition, sides.candidate)

@@ -74,11 +74,22 @@ def test_a_mean_of_0_has_no_relative_effect(power):
     assert found["effect"] == pytest.approx(1.698, abs=0.001)
 
 
+def test_large_numbers_are_shown_without_an_exponent(power):
+    shown = power("--mean", "12345678", "--sd", "30000000", "--effect", "1%").out
+    assert re.split(r"\s{2,}", shown.splitlines()[0]) == [
+        "mean now",
+        "12,345,678, standard deviation 30,000,000",
+    ]
+    assert re.split(r"\s{2,}", shown.splitlines()[1]) == ["effect", "+123,457 (to 12,469,134.78, +1 %)"]
+
+
 WRONG = {
     "nothing to ask about": ([], "--baseline, or --mean"),
     "both": (["--baseline", "5%", "--mean", "3", "--sd", "1", "--effect", "2%"], "give either --baseline"),
     "nothing asked": (["--baseline", "5%"], "give --effect, or --users"),
     "a share above 1": (["--baseline", "5", "--effect", "2%"], "did you mean 5%?"),
+    "a share of 100 %": (["--baseline", "100%", "--effect", "2%"], "must lie between 0 and 1 "),
+    "a share far above 1": (["--baseline", "250", "--effect", "2%"], "must lie between 0 and 1 "),
     "a share of 0": (["--baseline", "0", "--effect", "0.1"], "between 0 and 1"),
     "no number": (["--baseline", "a\x1b[31m", "--effect", "2%"], "is not a number"),
     "no finite number": (["--baseline", "5%", "--effect", "inf"], "is not a number"),
@@ -102,6 +113,6 @@ def test_a_question_that_makes_no_sense_ends_with_2_and_a_sentence(power, case):
     arguments, hint = WRONG[case]
     ran = power(*arguments, COLUMNS="200")
     assert (ran.code, ran.out) == (2, "")
-    assert hint in re.sub(r"\s+", " ", ran.err)
+    assert hint in re.sub(r"\s+", " ", f"{ran.err} ")
     assert "Traceback" not in ran.err
     assert "\x1b" not in ran.err

@@ -68,6 +68,22 @@ def test_all_rules_include_soft_ones_and_the_violating_rows_are_evidence() -> No
     assert outcome(condition(rules="hard"), rule(Status.OK), rule(Status.VIOLATED, 2, "soft")) is PASSED
 
 
+def test_one_rule_with_one_row_is_counted_as_one() -> None:
+    asked = condition(rules="hard")
+    assert judge(asked, Sides([rule(Status.VIOLATED, 1)])).detail == "violated: blacklist (1 row)"
+    assert judge(asked, Sides([replace(rule(Status.OK), samples=1)])).detail == "1 rule, 1 row"
+    assert judge(asked, Sides([rule(Status.OK), rule(Status.OK, name="b")])).detail == "2 rules, 100 rows"
+
+
+@pytest.mark.parametrize(
+    ("bound", "shown"),
+    [(1234567.8, "1,234,567.8"), (12_345_678, "12,345,678"), (0.07, "0.07"), (-0.0005, "-0.0005")],
+)
+def test_a_bound_is_shown_as_it_is_in_the_config(bound: float, shown: str) -> None:
+    asked = condition(metric="volume", max=bound)
+    assert judge(asked, Sides()).asks == f"volume is below {shown}"
+
+
 @pytest.mark.parametrize(
     ("bound", "value", "expected"),
     [
