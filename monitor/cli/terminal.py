@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import logging
 import os
 import sys
@@ -33,6 +35,7 @@ OK, VIOLATED, USAGE, NOT_JUDGED, INTERRUPTED = 0, 1, 2, 3, 130
 DEBUG_VARIABLE = "RECSYS_MONITOR_TRACEBACK"
 _FIRST_YEAR, _LAST_YEAR = 1970, 2200
 _DESCRIPTION_WIDTH = 50
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 _claimed: list[TextIO] = []  # the stream of results, after `claim_output`
@@ -65,7 +68,7 @@ def claim_output() -> None:
     """
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Redacted())
-    if _claimed or sys.stdout is None or sys.stderr is None:  # closed by the caller
+    if _claimed:
         return
     sys.stdout.flush()
     own = os.dup(sys.stdout.fileno())
@@ -170,9 +173,24 @@ def span(start: str | None, end: str | None, side: str = "") -> tuple[datetime |
     return first, last
 
 
+def prepare_streams() -> None:
+    """Let a command print wherever it is started.
+
+    Where the caller closed a stream, its text is dropped: the exit code still counts. The next file that is
+    opened would take the number of the stream otherwise, and libraries would print into it. A character that
+    the terminal's encoding does not have is escaped, as on standard error.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
     """End every failure with a sentence that says what to do, and an exit code, never with a traceback."""
+    prepare_streams()
     try:
         with noticing():
             yield
@@ -190,6 +208,12 @@ def guarded() -> Iterator[None]:
             errors.print(escape(redact(traceback.format_exc())))
         if isinstance(exc, ExpectedError):
             fail(exc.advice)
+        if isinstance(exc, OSError) and exc.errno in _NO_SPACE:
+            drop_output()  # what is left of it cannot be written either
+            fail(
+                f"{exc.strerror}\nMake room where the command writes: its output, the state folder, or the "
+                "folder of temporary files."
+            )
         if isinstance(exc, OSError) and exc.filename is not None:
             fail(f"{exc.filename}: {exc.strerror}\nCheck that the path is right and that it may be written.")
         error = one_line(f"{type(exc).__name__}: {exc}")[:MESSAGE_LENGTH]

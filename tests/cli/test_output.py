@@ -117,3 +117,42 @@ def test_a_closed_standard_error_does_not_stop_the_results(world):
         command, shell=True, cwd=world, env=clean_environment(), capture_output=True, check=False, timeout=60
     )
     assert (done.returncode, b"good" in done.stdout) == (0, True)
+
+
+def in_a_shell(command: str, world, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, shell=True, cwd=world, env=clean_environment(**environment), capture_output=True,
+        encoding="utf-8", check=False, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "code"),
+    [
+        ("validate --no-logs --config ok.yaml", ">&-", 0),
+        ("power --baseline 5% --effect 2%", ">&-", 0),
+        ("validate --no-logs --config wrong.yaml", ">&-", 2),
+        ("validate --no-logs --config wrong.yaml", "2>&-", 2),
+        ("validate --no-logs --config wrong.yaml", ">&- 2>&-", 2),
+    ],
+)
+def test_a_closed_stream_does_not_change_the_exit_code(world, arguments, closed, code):
+    done = in_a_shell(f"{sys.executable} -m monitor {arguments} {closed}", world)
+    assert done.returncode == code, done.stderr
+    assert "bug" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", ["validate --no-logs --config ok.yaml", "power --baseline 5% --effect 2% --format json"]
+)
+def test_a_full_disk_is_named_and_is_no_bug_of_the_monitor(world, arguments):
+    done = in_a_shell(f"{sys.executable} -m monitor {arguments} >/dev/full", world)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: No space left on device\nMake room where the command writes: ")
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_character_that_the_terminal_does_not_have_is_escaped(world):
+    code = "from monitor.cli.terminal import *\nwith guarded(): claim_output(); say('✗ failed')"
+    done = in_a_shell(f'{sys.executable} -c "{code}"', world, PYTHONIOENCODING="latin-1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\\u2717 failed\n", "")
