@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
-from http.client import HTTPException
 from typing import Any, Final, NamedTuple
-from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import Request
 
 from monitor.core.errors import ExpectedError
-from monitor.core.http_access import AccessError, auth_headers, opener, read_within, sentence
+from monitor.core.http_access import AccessError, auth_headers, sentence
+from monitor.on_call.asking import answer_of
 from monitor.settings.access import HttpServer
 
 TIMEOUT: Final = 10.0
@@ -79,21 +77,16 @@ class AlertmanagerApi:
             raise AlertmanagerError(f"what answers at {self._server.url} is no Alertmanager") from None
 
     def _read(self, path: str, body: bytes | None) -> bytes:
-        server, end = self._server, time.monotonic() + self._timeout
+        server = self._server
+        name = f"Alertmanager at {server.url}"
         try:
             headers = auth_headers(server.bearer_token_file, server.username, server.password_file)
             headers |= {"Content-Type": "application/json", "Accept": "application/json"}
             request = Request(f"{server.url}{path}", data=body, headers=headers)  # noqa: S310
-            with opener().open(request, timeout=self._timeout) as response:
-                answer, code = read_within(response, end), response.status
+            code, answer = answer_of(name, request, self._timeout)
         except AccessError as error:
             raise AlertmanagerError(str(error)) from None
-        except (OSError, HTTPException, ValueError) as error:
-            reason = error.reason if isinstance(error, URLError) else error
-            is_slow = isinstance(reason, TimeoutError)
-            why = f"no answer within {self._timeout:g} s" if is_slow else sentence(reason)
-            raise AlertmanagerError(f"Alertmanager at {server.url} cannot be reached: {why}") from None
         if code != 200:
             said = sentence(answer.decode("utf-8", "replace"))
-            raise AlertmanagerError(f"Alertmanager at {server.url} answered with code {code}: {said}")
+            raise AlertmanagerError(f"{name} answered with code {code}: {said}")
         return answer

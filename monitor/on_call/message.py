@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from monitor.core.text import DETAIL_LENGTH, MESSAGE_LENGTH, visible
+from monitor.core.text import DETAIL_LENGTH, MESSAGE_LENGTH, plural, visible
 
 MOST_ALERTS: Final = 10
 _LINKS: Final = (("Evidence", "evidence"), ("Runbook", "runbook_url"), ("Dashboard", "dashboard"))
@@ -60,9 +60,12 @@ def read_message(payload: Mapping[str, Any]) -> Message:
     more = f" (and {len(shown) - 1} more)" if len(shown) > 1 else ""
     external = str(payload["externalURL"])
     entries = [_entry(one, external) for one in firing[:MOST_ALERTS]]
-    if len(firing) > MOST_ALERTS:
-        entries.append(Entry((f"{len(firing) - MOST_ALERTS} more alerts",), _safe([("All", external)])))
-    entries += [_resolved(one) for one in alerts if one["status"] != "firing"][:MOST_ALERTS]
+    if (others := len(firing) - MOST_ALERTS) > 0:
+        entries.append(Entry((plural(others, "more alert"),), _safe([("All", external)])))
+    resolved = [one for one in alerts if one["status"] != "firing"]
+    entries += [_resolved(one) for one in resolved[:MOST_ALERTS]]
+    if (others := len(resolved) - MOST_ALERTS) > 0:
+        entries.append(Entry((f"{others} more resolved",)))
     return Message(f"{mark} {_what(shown[0])}{more}", tuple(entries), len(alerts))
 
 

@@ -39,8 +39,8 @@ def relay_application(settings: RelaySettings) -> Starlette:
                 token = await run_in_threadpool(read_secret, settings.token_file)
             except AccessError as error:
                 return _failed("the relay", str(error))
-            given = request.headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            given = request.headers.get("authorization", "")  # its bytes, each as a character
+            if not hmac.compare_digest(given.encode("latin-1"), f"Bearer {token}".encode()):
                 return PlainTextResponse("the token is missing or wrong\n", 401)
         if target is None:
             return PlainTextResponse("no target of on_call.relay has this name\n", 404)

@@ -11,14 +11,13 @@ import hmac
 import json
 import time
 from collections.abc import Mapping
-from http.client import HTTPException
 from typing import Any, Final
-from urllib.error import URLError
 from urllib.parse import parse_qsl, quote_plus, urlsplit
 from urllib.request import Request
 
-from monitor.core.http_access import HIDDEN, AccessError, opener, read_secret, read_within, sentence
+from monitor.core.http_access import HIDDEN, AccessError, read_secret, sentence
 from monitor.core.redaction import keep_secret
+from monitor.on_call.asking import answer_of
 from monitor.on_call.message import Message, as_text, shortened
 from monitor.settings.on_call import RelayTarget
 
@@ -103,7 +102,10 @@ def _address(target: RelayTarget) -> str:
         raise AccessError(
             f"the file {sentence(target.url_file)} holds no address that begins with http:// or https://"
         )
-    for secret in (parts.path.rsplit("/", 1)[-1], *(value for _, value in parse_qsl(parts.query))):
+    for secret in (
+        parts.path.rstrip("/").rsplit("/", 1)[-1],
+        *(value for _, value in parse_qsl(parts.query)),
+    ):
         keep_secret(secret, HIDDEN)
     return url
 
@@ -112,12 +114,7 @@ def _post(target: RelayTarget, url: str, body: Mapping[str, Any]) -> bytes:
     request = Request(  # noqa: S310 (the address is checked)
         url, data=_json(body), headers={"Content-Type": "application/json; charset=utf-8"}
     )
-    try:
-        with opener().open(request, timeout=TIMEOUT) as response:
-            answer, code = read_within(response, time.monotonic() + TIMEOUT), response.status
-    except (OSError, HTTPException, ValueError) as error:
-        reason = error.reason if isinstance(error, URLError) else error
-        raise AccessError(f"{target.to} cannot be reached: {sentence(reason)}") from None
+    code, answer = answer_of(target.to, request, TIMEOUT)
     if code != 200:
         raise AccessError(f"{target.to} answered with code {code}: {_said(answer)}")
     return answer

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -107,6 +111,44 @@ def test_a_wrong_address_is_an_error_that_does_not_show_it(
     assert url not in answer.text + caplog.text
 
 
+def test_an_address_with_a_slash_at_its_end_is_not_shown_either(
+    tmp_path: Path, sink: HttpSink, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink.answers = {"/hook": (404, "no such path: /hook/secret-part-of-it/")}
+    client = relay(tmp_path, "feishu", f"{sink.url}/hook/secret-part-of-it/", guarded=False)
+    answer = client.post("/chat", json=payload())
+    assert answer.text == "feishu answered with code 404: no such path: /hook/***/\n"
+    assert "secret-part" not in caplog.text
+
+
+def test_a_token_in_any_script_is_accepted(tmp_path: Path, sink: HttpSink) -> None:
+    sink.answers = {"/robot": (200, '{"errcode": 0}')}
+    client = relay(tmp_path, "wecom", f"{sink.url}/robot")
+    (tmp_path / "token").write_text("schlüssel-令牌", "utf-8")
+    for token, status in (("schlüssel-令牌", 200), ("schlussel-令牌", 401)):
+        given = {"Authorization": f"Bearer {token}".encode()}
+        assert client.post("/chat", json=payload(), headers=given).status_code == status
+
+
+def test_a_robot_that_is_too_slow_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitor.on_call.robots.TIMEOUT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+                for _ in range(20):
+                    connection.sendall(b"x")
+                    time.sleep(0.1)
+
+        Thread(target=drip, daemon=True).start()
+        client = relay(tmp_path, "wecom", f"http://127.0.0.1:{server.getsockname()[1]}/robot", guarded=False)
+        answer = client.post("/chat", json=payload())
+    assert (answer.status_code, answer.text) == (502, "wecom cannot be reached: no answer within 0.5 s\n")
+
+
 def test_a_long_message_fits_wecom_with_the_links_of_its_first_alert(tmp_path: Path, sink: HttpSink) -> None:
     sink.answers = {"/robot": (200, '{"errcode": 0}')}
     client = relay(tmp_path, "wecom", f"{sink.url}/robot", guarded=False)
@@ -163,6 +205,23 @@ def test_an_end_is_one_line() -> None:
     assert as_text(message, 9000) == (
         "[RESOLVED] rule 0 is violated\n\nResolved at 2026-03-09 15:00 UTC: rule 0 is violated"
     )
+
+
+@pytest.mark.parametrize(
+    ("firing", "resolved", "counted"),
+    [
+        (10, 10, []),
+        (11, 0, ["1 more alert"]),
+        (0, 12, ["2 more resolved"]),
+        (12, 13, ["2 more alerts", "3 more resolved"]),
+    ],
+)
+def test_alerts_that_are_not_shown_are_counted(firing: int, resolved: int, counted: list[str]) -> None:
+    made = payload(firing) | {"status": "firing" if firing else "resolved"}
+    made["alerts"] += payload(resolved, status="resolved")["alerts"]
+    first = [entry.lines[0] for entry in read_message(made).entries]
+    assert [line for line in first if "more" in line] == counted
+    assert len(first) == min(firing, 10) + min(resolved, 10) + len(counted)
 
 
 @pytest.mark.parametrize(
