@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from monitor.cli.export import who_lacks
 from monitor.cli.judge import load, why_unread
 from monitor.cli.one_off import one_off
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail, note, progress
@@ -23,7 +24,7 @@ def diagnose(path: Path, model: str | None, only: str | None) -> tuple[list[Judg
     config, checked = load(path, only)
     with_samples = [one for one in checked if one.settings.logs.samples is not None]
     if not with_samples:
-        fail("no recommender of this config has logs.samples; docs/models.md says what it holds")
+        fail(f"{who_lacks(only)} logs.samples; docs/models.md says what it holds")
     judged: list[Judged] = []
     reasons: list[str] = []
     for each in with_samples:

@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from monitor.config.load import load_config
+from monitor.core.text import quoted
 from monitor.history.readonly import ReadOnlyHistory
 from monitor.report.result_json import result_as_json
 from monitor.settings.config import Config
@@ -29,6 +30,15 @@ def export(path: Path, first: datetime | None, last: datetime | None, only: str 
 def open_history(config: Config) -> ReadOnlyHistory:
     """The history of the config, which stays as it is. Raises StoreError if there is none yet."""
     return ReadOnlyHistory.open(config.history.location(config.state))
+
+
+def who_lacks(only: str | None) -> str:
+    """The subject and verb of an error on a part of the config that is missing.
+
+    >>> who_lacks(None), who_lacks("shop")
+    ('no recommender of this config has', "'shop' does not have")
+    """
+    return "no recommender of this config has" if only is None else f"{quoted(only)} does not have"
 
 
 def check_name(name: str, config: Config, option: str = "--recommender") -> None:

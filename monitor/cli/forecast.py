@@ -10,7 +10,7 @@ from typing import Self
 
 import typer
 
-from monitor.cli.export import check_name
+from monitor.cli.export import check_name, who_lacks
 from monitor.cli.judge import load
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail
 from monitor.core.results import Status
@@ -94,8 +94,7 @@ def _chosen(config: Config, asked: Asked) -> list[RecommenderSettings]:
     named = [one for one in config.recommenders if asked.only in (None, one.name)]
     chosen = [one for one in named if one.forecast is not None]
     if not chosen:
-        what = "no recommender has" if asked.only is None else f"{quoted(asked.only)} does not have"
-        fail(f"{what} a forecast in the config; docs/forecast.md says how to write one")
+        fail(f"{who_lacks(asked.only)} a `forecast`; docs/forecast.md says how to write one")
     if asked.has_candidate and len(chosen) > 1:
         names = ", ".join(one.name for one in chosen)
         raise typer.BadParameter(

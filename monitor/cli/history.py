@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from monitor.cli.options import ConfigPath, From, Only, To
 from monitor.cli.terminal import (
+    NOT_JUDGED,
+    OK,
     Listing,
     claim_output,
     out,
@@ -67,7 +70,8 @@ def history_gates(
     "bands",
     epilog="Example: recsys-monitor history bands --config shop.yaml --from 2026-02-01\n\n"
     "Fill the history first: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-03-01\n\n"
-    "Exit codes: 0 printed, 2 a wrong config or usage, no bands, or no history that can be read.",
+    "Exit codes: 0 printed, 2 a wrong config or usage, no bands, or no history that can be read, 3 the "
+    "history has no window in this span.",
 )
 def history_bands(
     config: ConfigPath,
@@ -90,9 +94,12 @@ def history_bands(
     from monitor.cli.look_back import looked_back
     from monitor.report.past_alerts import as_json, print_past_alerts
 
+    code = NOT_JUDGED
     with printing():
         for name, alerts, length in looked_back(config, first, last, only):
+            code = OK
             if output is Listing.TABLE:
                 print_past_alerts(name, alerts, length, out)
             elif alerts:
                 write(as_json(name, alerts))
+    sys.exit(code)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from monitor.anomalies.look_back import look_back
-from monitor.cli.export import check_name, open_history
+from monitor.cli.export import check_name, open_history, who_lacks
 from monitor.cli.scratch import scratch_folder
 from monitor.cli.terminal import fail, note, progress
 from monitor.config.load import load_config
@@ -26,7 +26,7 @@ def looked_back(
     chosen = [one for one in config.recommenders if only in (None, one.name)]
     banded = [one for one in chosen if one.bands is not None]
     if not banded:
-        fail("no recommender has bands; write `bands: {}` below the recommender")
+        fail(f"{who_lacks(only)} bands; write `bands: {{}}` below the recommender")
     with open_history(config) as history:
         for settings in banded:
             windows = [one.window for one in history.evaluated(settings.name, EXPOSURE_CHECK, end=last)]

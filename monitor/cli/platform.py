@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from monitor.cli.export import who_lacks
 from monitor.cli.judge import load, monitor_salt
 from monitor.cli.one_off import OneOff, one_off
 from monitor.cli.terminal import NOT_JUDGED, OK, VIOLATED, fail, note, progress
@@ -34,7 +35,7 @@ def watched(
     config, checked = load(path, only)
     chosen = [one for one in checked if one.settings.platform is not None]
     if not chosen:
-        fail("no recommender of this config has a `platform`; docs/platform.md says how to write one")
+        fail(f"{who_lacks(only)} a `platform`; docs/platform.md says how to write one")
     reports = [_report(config, one, first, last) for one in chosen]
     statuses = {one.status for report in reports for one in report.verdicts}
     statuses |= {one.result.status for report in reports for one in report.last if one.result.value is None

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
-from monitor.cli.export import check_name
+from monitor.cli.export import check_name, who_lacks
 from monitor.cli.judge import load, why_empty
 from monitor.cli.one_off import OneOff, one_off
 from monitor.cli.terminal import INTERRUPTED, NOT_JUDGED, OK, VIOLATED, fail, progress
@@ -278,7 +278,7 @@ def _chosen(config: Config, checked: list[Checked], options: Options) -> tuple[C
         for target in one.settings.replay.targets
     ]
     if not known:
-        fail("the config has no replay.targets; docs/replay.md says how to write them")
+        fail(f"{who_lacks(options.recommender)} replay.targets; docs/replay.md says how to write them")
     named = [one for one in known if one[1].name == options.target]
     if len(named) == 1:
         return named[0]

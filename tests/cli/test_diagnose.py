@@ -123,6 +123,8 @@ def test_a_config_without_samples_is_an_error_that_names_the_documentation(tmp_p
     ran = run_monitor("diagnose", "--config", "shop.yaml", cwd=tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert "no recommender of this config has logs.samples; docs/models.md says what it holds" in ran.err
+    ran = run_monitor("diagnose", "--config", "shop.yaml", "-r", "shop", cwd=tmp_path)
+    assert "'shop' does not have logs.samples; docs/models.md says what it holds" in ran.err
 
 
 def test_without_a_gap_the_exit_code_is_0(tmp_path):

@@ -127,7 +127,7 @@ def test_a_forecast_of_a_past_span_is_shown_and_not_stored(shop: Path, span: tup
         (["--candidate", "shop"], "name another one"),
         (["--model", "plain"], "name it with --candidate"),
         (["--model", "a", "--candidate", "plain"], "not both"),
-        (["--recommender", "plain"], "does not have a forecast in the config"),
+        (["--recommender", "plain"], "'plain' does not have a `forecast`"),
     ],
 )
 def test_a_wrong_option_is_code_2_and_says_what_to_do(shop: Path, options: list[str], said: str) -> None:

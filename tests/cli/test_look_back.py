@@ -67,9 +67,10 @@ def test_json_has_a_line_for_each_alert_of_the_span(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "more", "code", "sentence"),
     [
-        ("plain.yaml", (), 2, "no recommender has bands; write `bands: {}` below the recommender"),
+        ("plain.yaml", (), 2, "no recommender of this config has bands; write `bands: {}` below the"),
+        ("plain.yaml", ("-r", "shop"), 2, "'shop' does not have bands; write `bands: {}` below the"),
         ("bands.yaml", ("-r", "other"), 2, "no recommender is called 'other'"),
-        ("bands.yaml", ("--from", "2027-01-01"), 0, "the history has no window in this span; `backfill`"),
+        ("bands.yaml", ("--from", "2027-01-01"), 3, "the history has no window in this span; `backfill`"),
     ],
 )
 def test_what_cannot_be_judged_is_a_sentence(folder: Path, config, more, code, sentence) -> None:
