@@ -86,7 +86,7 @@ def _counted(
         by_position = by_position and c.POSITION in source.schema(c.EXPOSURES)
         found = target_cells(once.runtime.engine, source, _span(once, asked, now), by_position)
         if found is None:
-            fail(f"{name}: its exposures have no row in this span, so its policy is unknown")
+            fail(f"{name}: its exposures have no row in this span, so its policy is unknown", NOT_JUDGED)
         return found.to_pyarrow(), by_position
 
 

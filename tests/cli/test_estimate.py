@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from tests.cli.conftest import run_monitor
-from tests.off_policy.conftest import make_logs
+from tests.off_policy.conftest import make_logs, write
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,26 @@ def test_a_span_with_little_overlap_ends_with_no_data_and_its_reason(world, tmp_
     assert ran.code == 3
     assert "no_data" in ran.out
     assert "40 rows" in ran.out
+
+
+def test_a_target_without_a_row_in_the_span_gives_no_estimate(tmp_path):
+    made = make_logs(tmp_path, 1, lists=20)
+    at = made.wanted["ts"]
+    later = at.where(at < pd.Timestamp("2026-01-05T11:00Z"), at + pd.Timedelta("4h"))
+    write(tmp_path, "wanted", made.wanted.assign(ts=later))
+    ran = command(
+        tmp_path,
+        "-r",
+        "logged",
+        "--target",
+        "wanted",
+        "--from",
+        "2026-01-05T11:00:00Z",
+        "--to",
+        "2026-01-05T12:00",
+    )
+    assert (ran.code, ran.out) == (3, "")
+    assert "wanted: its exposures have no row in this span, so its policy is unknown" in ran.err
 
 
 @pytest.mark.parametrize(
