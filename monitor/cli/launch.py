@@ -222,7 +222,8 @@ def estimate(
     epilog="Example: recsys-monitor replay candidate --config shop.yaml --users 500 --dry-run\n\n"
     "recsys-monitor replay candidate --config shop.yaml --users 500 --run first\n\n"
     "Exit codes: 0 every request was sent, 1 a limit was passed and the run aborted, 2 a wrong config or "
-    "usage, 3 nothing to send, no answer, or requests without an outcome, 130 stopped by a signal.",
+    "usage, 3 nothing to send, no answer at all (also if it aborted), or requests without an outcome, 130 "
+    "stopped by a signal.",
 )
 def replay(
     target: Annotated[
