@@ -136,9 +136,11 @@ def _rules(condition: Condition, sides: Sides) -> Judgement:
 
 
 def _bounded(condition: Condition, sides: Sides) -> Judgement:
-    side, bound = ("above", condition.min) if condition.min is not None else ("below", condition.max)
+    is_least = condition.min is not None
+    bound = condition.min if is_least else condition.max
     assert bound is not None
-    asks = f"{_series(condition)} is {side} {bound:,.15g}"  # as it is in the config
+    # The bound as it is in the config.
+    asks = f"{_series(condition)} is at {'least' if is_least else 'most'} {bound:,.15g}"
     if sides.broken:
         return Judgement(condition, asks, Outcome.NOT_KNOWN, sides.broken)
     found = _find(condition, sides.candidate)
@@ -152,8 +154,8 @@ def _bounded(condition: Condition, sides: Sides) -> Judgement:
         value if found.lower is None else min(found.lower, value),
         value if found.upper is None else max(found.upper, value),
     )
-    worst, best = (interval.lower, interval.upper) if side == "above" else (-interval.upper, -interval.lower)
-    limit = bound if side == "above" else -bound
+    worst, best = (interval.lower, interval.upper) if is_least else (-interval.upper, -interval.lower)
+    limit = bound if is_least else -bound
     outcome = Outcome.PASSED if worst >= limit else Outcome.FAILED if best < limit else Outcome.NOT_KNOWN
     detail = _SAID[outcome] if found.lower is not None else _WITHOUT_INTERVAL
     return Judgement(condition, asks, outcome, detail, found, interval=interval, bound=bound)

@@ -41,10 +41,14 @@ class Condition(Settings):
         "whole interval of the difference must be better than that",
     )
     min: float | None = Field(
-        None, allow_inf_nan=False, description="the whole interval of the candidate's value is above"
+        None,
+        allow_inf_nan=False,
+        description="the whole interval of the candidate's value is at least this",
     )
     max: float | None = Field(
-        None, allow_inf_nan=False, description="the whole interval of the candidate's value is below"
+        None,
+        allow_inf_nan=False,
+        description="the whole interval of the candidate's value is at most this",
     )
     experiment: str | None = Field(
         None,

@@ -438,25 +438,39 @@ def test_a_refusal_of_a_robot_is_a_failed_notification_and_no_log_shows_a_secret
         assert secret not in delivered.relay.output
 
 
-def test_the_markdown_of_teams_has_only_our_bold_and_our_links(tmp_path: Path) -> None:
-    """The text alone, by `amtool template render`, for the receiver needs a newer Alertmanager."""
+def rendered(folder: Path, text: str, count: int) -> str:
+    """What a template of Alertmanager makes of so many firing alerts."""
+    alert = {"status": "firing", "labels": LABELS, "annotations": NOTES, "startsAt": BEGAN.isoformat()}
     data = {
         "receiver": "page", "status": "firing", "externalURL": "http://alertmanager.test",
-        "groupLabels": {}, "commonLabels": LABELS, "commonAnnotations": NOTES,
-        "alerts": [
-            {"status": "firing", "labels": LABELS, "annotations": NOTES, "startsAt": BEGAN.isoformat()}
-        ],
+        "groupLabels": {}, "commonLabels": LABELS, "commonAnnotations": NOTES, "alerts": [alert] * count,
     }  # fmt: skip
-    (tmp_path / "data.json").write_text(json.dumps(data), "utf-8")
-    (config,) = configs_of("teams")["msteamsv2_configs"]
+    (folder / "data.json").write_text(json.dumps(data), "utf-8")
     done = subprocess.run(
         [need("amtool", "prometheus-alertmanager"), "template", "render",
-         f"--template.glob={ROOT / 'deploy/templates/*.tmpl'}", f"--template.data={tmp_path / 'data.json'}",
-         f"--template.text={config['text']}"],
+         f"--template.glob={ROOT / 'deploy/templates/*.tmpl'}", f"--template.data={folder / 'data.json'}",
+         f"--template.text={text}"],
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    tokens = [child for token in MarkdownIt().parse(done.stdout) for child in token.children or ()]
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["recsys.text", "recsys.slack.text", "recsys.markdown", "recsys.html"])
+def test_ten_alerts_are_shown_and_the_others_counted(tmp_path: Path, name: str) -> None:
+    text = '{{ template "NAME" . }}'.replace("NAME", name)
+    counted = {
+        count: re.findall(r"\d+ more alerts?\b", rendered(tmp_path, text, count)) for count in (10, 11, 13)
+    }
+    assert counted == {10: [], 11: ["1 more alert"], 13: ["3 more alerts"]}
+    assert rendered(tmp_path, text, 13).count("Since: ") == 10
+
+
+def test_the_markdown_of_teams_has_only_our_bold_and_our_links(tmp_path: Path) -> None:
+    """The text alone, by `amtool template render`, for the receiver needs a newer Alertmanager."""
+    (config,) = configs_of("teams")["msteamsv2_configs"]
+    markdown = rendered(tmp_path, config["text"], 1)
+    tokens = [child for token in MarkdownIt().parse(markdown) for child in token.children or ()]
     markup = {"strong_open", "strong_close", "link_open", "link_close"}
     assert {token.type for token in tokens} == {"text", *markup}
     links = [token.attrs["href"] for token in tokens if token.type == "link_open"]

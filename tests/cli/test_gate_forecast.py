@@ -69,7 +69,7 @@ def test_a_forecast_passes_fails_or_is_not_known_by_its_whole_interval(shop):
     }  # fmt: skip
     assert code == 1
     middle = found["middle"]
-    assert middle["asks"] == "the forecast of ctr is above 0.06"
+    assert middle["asks"] == "the forecast of ctr is at least 0.06"
     assert middle["lower"] < 0.06 < middle["upper"]
     assert middle["candidate"]["samples"] == 60
 

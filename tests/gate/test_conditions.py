@@ -81,7 +81,7 @@ def test_one_rule_with_one_row_is_counted_as_one() -> None:
 )
 def test_a_bound_is_shown_as_it_is_in_the_config(bound: float, shown: str) -> None:
     asked = condition(metric="volume", max=bound)
-    assert judge(asked, Sides()).asks == f"volume is below {shown}"
+    assert judge(asked, Sides()).asks == f"volume is at most {shown}"
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def answer(value: float | None, half: float = 0.1, status: Status = Status.OK) -
 def test_users_must_say_that_they_like_it(candidate: Result, expected: Outcome) -> None:
     found = judge(condition(survey="How was it?", min=3.5), Sides([candidate]))
     assert found.outcome is expected
-    assert found.asks == "the mean answer to 'How was it?' is above 3.5"
+    assert found.asks == "the mean answer to 'How was it?' is at least 3.5"
 
 
 @pytest.mark.parametrize(
