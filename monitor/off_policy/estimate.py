@@ -87,13 +87,13 @@ def estimate(
     largest = max((row["largest"] or 0.0 for row in counted), default=0.0)
     sums: dict[str, Any] = {}
     unsupported = None
-    if largest > 0:
-        (sums,) = queries.totals(rows, largest, question.cap).to_pyarrow().to_pylist()
+    if usable:
+        (sums,) = queries.totals(rows, largest or 1.0, question.cap).to_pyarrow().to_pylist()
         if target is not None and wanted is not None:
             (support,) = queries.supported(rows, wanted, target).to_pyarrow().to_pylist()
-            unsupported = max(0.0, 1.0 - support["supported"])
+            unsupported = max(0.0, 1.0 - (support["supported"] or 0.0))  # null: the target shows no item
             unsupported = 0.0 if unsupported < _ROUNDING else unsupported
-    size = effective_size(sums["part"], sums["square"]) if sums else 0.0
+    size = effective_size(sums["part"], sums["square"]) if largest > 0 else 0.0
     overlap = Overlap(
         rows=usable + sum(faults.values()),
         left_out=sum(faults.values()),
@@ -192,10 +192,14 @@ def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) ->
         lower, upper = overlap.mean.interval
         odd = "" if lower <= 1 <= upper else NOT_1
         yield result("mean_weight", overlap.mean.value, lower=lower, upper=upper, detail=odd)
-    unknown = "the target is known only for the items that were shown"
-    yield result("unsupported", overlap.unsupported, detail=unknown if overlap.unsupported is None else "")
+    unknown = ""
+    if overlap.unsupported is None:
+        unknown = _NO_WEIGHT if overlap.left_out == overlap.rows else _SHOWN_ITEMS
+    yield result("unsupported", overlap.unsupported, detail=unknown)
 
 
+_NO_WEIGHT: Final = "no row has a weight"
+_SHOWN_ITEMS: Final = "the target is known only for the items that were shown"
 _UNKNOWN_ITEMS: Final = "the target's probabilities of the items that were not shown are unknown"
 
 

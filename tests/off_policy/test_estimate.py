@@ -148,10 +148,31 @@ def test_a_target_of_other_items_has_no_support(logs_of, tmp_path):
     assert found["ips"].detail.startswith(
         "0.1 of the target's probability is on items that the log never shows"
     )
-    write(tmp_path, "wanted", other)
+
+
+@pytest.mark.parametrize("shows", ["other items", "no item"])
+def test_a_target_that_shares_no_item_with_the_log_has_only_weights_of_0(logs_of, tmp_path, shows):
+    logs = logs_of(3, broken=False)
+    items = None if shows == "no item" else "new " + logs.wanted["item_id"]
+    write(tmp_path, "wanted", logs.wanted.assign(item_id=items))
+    judged, code = estimated(logs.config, asked())
+    found = by_name(judged)
+    assert code == 3
+    assert found["effective_sample_size"].value == found["largest_weight"].value == 0
+    assert found["mean_weight"].value == 0
+    assert found["mean_weight"].detail.startswith("1 is expected")
+    assert (found["unsupported"].value, found["unsupported"].detail) == (1, "")
+    assert found["ips"].status is Status.NO_DATA
+    assert found["ips"].detail.startswith("1 of the target's probability is on items")
+
+
+def test_a_log_without_any_weight_says_so(logs_of, tmp_path):
+    logs = logs_of(3, broken=False)
+    write(tmp_path, "logged", logs.logged.assign(propensity=0.0))
     found = by_name(estimated(logs.config, asked())[0])
-    assert found["effective_sample_size"].value == 0
-    assert "worth 0 by their weights" in found["ips"].detail
+    assert found["unsupported"].status is Status.NO_DATA
+    assert found["unsupported"].detail == "no row has a weight"
+    assert found["ips"].detail == "none of 1200 rows has a weight"
 
 
 def test_a_position_that_the_target_lacks_has_no_support(logs_of, tmp_path):
