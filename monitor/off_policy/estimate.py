@@ -12,7 +12,7 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.core import columns as c
-from monitor.core.results import Result, Window
+from monitor.core.results import Result, Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.logs.empty import feedback_of
 from monitor.logs.source import Source
@@ -102,13 +102,15 @@ def estimate(
         mean=ratio_delta(ratio_sums(sums, queries.WEIGHT)) if sums else None,
         unsupported=unsupported,
     )
-    results = [*_overlap(question, overlap, faults), *_values(question, overlap, sums, usable)]
+    reason = overlap.reason
+    if not reason and not source.logs[c.FEEDBACK].rows_in(Window(span.start, around.end)):
+        reason = _NO_FEEDBACK
+    results = [*_skipped(question, source, span), *_overlap(question, overlap, faults)]
+    results += _no_data(question, reason, usable) if reason else _values(question, overlap, sums, usable)
     if found := lists.read(engine, rows, c.POSITION in shown.columns):
         results += lists.overlap_of_lists(question, found)
-        results += lists.values_of_lists(question, found, overlap.reason)
-    return (
-        results if overlap.reason else [*results, *_by_model(engine, question, overlap, rows, wanted, usable)]
-    )
+        results += lists.values_of_lists(question, found, reason)
+    return results if reason else [*results, *_by_model(engine, question, overlap, rows, wanted, usable)]
 
 
 def _around(span: Window, settings: RecommenderSettings) -> Window:
@@ -147,9 +149,6 @@ def _by_model(
 
 
 def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usable: int) -> Iterator[Result]:
-    if overlap.reason:
-        yield from _no_data(question, overlap.reason, usable)
-        return
     cut = effective_size(sums["cut_part"], sums["cut_square"])
     found: dict[str, tuple[RatioSums, float]] = {
         queries.LOGGED: (ratio_sums(sums, queries.LOGGED), float(usable)),
@@ -180,6 +179,28 @@ def _wrong_model(sums: RatioSums, direct: Estimate | None, effective: float) -> 
     )
 
 
+def _skipped(question: Question, source: Source, span: Window) -> Iterator[Result]:
+    """The files of exposures and feedback that were not read, if there are any: no number has their rows.
+
+    A file that was written before the span began holds no row of it.
+    """
+    logs = [source.logs[name] for name in (c.EXPOSURES, c.FEEDBACK)]
+    faults = [
+        f"{log.name}: {one.file.path}: {one.reason}"
+        for log in logs
+        for one in log.skipped
+        if not one.is_duplicate and one.file.modified >= span.start
+    ]
+    faults += [f"{log.name}: {one}" for log in logs for one in log.unlisted]
+    if faults:
+        shown = "; ".join(faults[:_MOST_FAULTS])
+        files = sum(len(log.entries) for log in logs)
+        one = result_of(
+            question, POLICY_OVERLAP, "skipped_files", float(len(faults)), samples=files, detail=shown
+        )
+        yield replace(one, status=Status.ERROR)
+
+
 def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) -> Iterator[Result]:
     result = partial(result_of, question, POLICY_OVERLAP, samples=overlap.rows)
     left = ", ".join(f"{count} with {name}" for name, count in sorted(faults.items()))
@@ -198,6 +219,10 @@ def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) ->
     yield result("unsupported", overlap.unsupported, detail=unknown)
 
 
+_MOST_FAULTS: Final = 3
+_NO_FEEDBACK: Final = (
+    "the feedback has no row from the start of the span on, so nobody knows what users did; see logs.feedback"
+)
 _NO_WEIGHT: Final = "no row has a weight"
 _SHOWN_ITEMS: Final = "the target is known only for the items that were shown"
 _UNKNOWN_ITEMS: Final = "the target's probabilities of the items that were not shown are unknown"

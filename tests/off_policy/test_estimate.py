@@ -122,6 +122,36 @@ def test_many_rows_without_a_weight_give_no_estimate(logs_of, tmp_path):
     assert "logged" not in found
 
 
+@pytest.mark.parametrize("feedback", ["no file", "no row", "earlier rows"])
+def test_a_log_without_feedback_earns_no_0(logs_of, tmp_path, feedback):
+    logs = logs_of(2)
+    rows = logs.feedback.assign(ts=logs.feedback["ts"] - pd.Timedelta(hours=3))
+    write(tmp_path, "feedback", rows if feedback == "earlier rows" else rows.iloc[:0])
+    if feedback == "no file":
+        (tmp_path / "feedback.parquet").unlink()
+    judged, code = estimated(logs.config, asked())
+    values = [one.result for one in judged if one.result.metric == "policy_value"]
+    assert code == 3
+    assert {one.status for one in values} == {Status.NO_DATA}
+    assert {one.detail.partition(",")[0] for one in values} == {
+        "the feedback has no row from the start of the span on"
+    }
+    assert by_name(judged)["effective_sample_size"].value > 100
+
+
+def test_files_that_cannot_be_read_are_counted(logs_of, tmp_path):
+    logs = logs_of(2)
+    assert "skipped_files" not in by_name(estimated(logs.config, asked())[0])
+    several = logs.config.read_text().replace("path: feedback.parquet", "path: feed*.parquet")
+    logs.config.write_text(several)
+    (tmp_path / "feed2.parquet").write_bytes(b"PAR1")
+    judged, code = estimated(logs.config, asked())
+    found = by_name(judged)["skipped_files"]
+    assert code == 0
+    assert (found.status, found.value, found.samples) == (Status.ERROR, 1, 3)
+    assert found.detail.startswith(f"feedback: {tmp_path / 'feed2.parquet'}: is no whole Parquet file")
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_a_click_counts_for_the_list_that_it_was_on(logs_of, tmp_path, named):
     """Users see the same item again after the span and click then."""
