@@ -56,14 +56,15 @@ def predictions(counted: pd.DataFrame, target: pd.DataFrame, context: Sequence[s
     does not know whether the form of the model is right.
 
     Args:
-        counted: GROUP, PLACE, ITEM, the context (text), ROWS and HITS (rows with a reward).
+        counted: GROUP, PLACE, ITEM, the context (text), ROWS and HITS (rows with a reward); at most
+            MOST_CELLS + 1 rows are needed.
         target: PLACE, ITEM and Q, the target's probability of an item at a position.
         context: the names of the columns of the context.
 
     Source: M. Dudik, J. Langford, L. Li, Doubly robust policy evaluation and learning, ICML 2011.
     """
     if len(counted) > MOST_CELLS:
-        return f"{len(counted):,} combinations of position, item and context are more than {MOST_CELLS:,}"
+        return f"there are more than {MOST_CELLS:,} combinations of position, item and context"
     if not counted[HITS].sum():
         return "no row has a reward, so a model learns nothing"
     where = [PLACE, *context]
@@ -89,7 +90,7 @@ def predictions(counted: pd.DataFrame, target: pd.DataFrame, context: Sequence[s
     if len(groups) >= _LEAST_GROUPS:
         whole = _Model.fit(counted, where)
         value = places.merge(asked.assign(expected=whole.expected(asked, target)), on=where)
-        direct = _jackknife(_mean(value), np.array(left))
+        direct = _jackknife(_mean(value), np.array(left), float(counted[ROWS].sum()))
     return Predictions(pd.concat(shown), pd.concat(expected), direct)
 
 
@@ -97,12 +98,15 @@ def _mean(rows: pd.DataFrame) -> float:
     return float(np.average(rows["expected"], weights=rows[ROWS]))
 
 
-def _jackknife(value: float, left: Floats) -> Estimate:
-    """The estimate from its values without each group; bounds of a share."""
+def _jackknife(value: float, left: Floats, rows: float) -> Estimate:
+    """The estimate from its values without each group; bounds of a share.
+
+    If all these values are 1, since each row has a reward, the interval is that of so many rows.
+    """
     count = len(left)
     variance = (count - 1) / count * float(np.square(left - left.mean()).sum())
     most = most_variance(min(1.0, max(0.0, value)))
-    effective = most / variance if variance > 0 and most > 0 else math.inf
+    effective = most / variance if variance > 0 and most > 0 else rows
     return Estimate(value, math.sqrt(variance), wilson_within(value, effective, count - 1))
 
 
