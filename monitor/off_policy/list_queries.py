@@ -90,9 +90,9 @@ def list_faults(rows: ir.Table) -> ir.Table:
 
 
 def largest(rows: ir.Table, kind: Kind) -> ir.Table:
-    """One row: the logarithm `largest` of the largest weight, null if all are 0."""
+    """One row: the logarithm `largest` of the largest weight, null if all are 0; and the `longest` list."""
     rows = _usable(rows, kind)
-    return rows.aggregate(largest=rows[kind.log].max())
+    return rows.aggregate(largest=rows[kind.log].max(), **{LONGEST: rows[_SIZE].max()})
 
 
 def list_totals(rows: ir.Table, kind: Kind, largest_log: float) -> ir.Table:

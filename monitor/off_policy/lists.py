@@ -35,13 +35,11 @@ class Lists:
     Attributes:
         faults: lists that cannot be used whole, by the fault.
         whole: lists that can.
-        longest: rows of the longest list.
         kinds: the sums of each kind.
     """
 
     faults: Mapping[str, int]
     whole: int
-    longest: int
     kinds: Mapping[Kind, Weighted]
 
     @property
@@ -60,11 +58,13 @@ class Weighted:
     Attributes:
         scale: the logarithm of the largest weight; all sums are of weights divided by it.
         sums: of `list_queries.list_totals`; empty if no weight is above 0.
+        longest: rows of the longest list that is used: no list earns more.
         reason: why there cannot be a value, without a look at the overlap.
     """
 
     scale: float = 0.0
     sums: Mapping[str, Any] | None = None
+    longest: int = 0
     reason: str = ""
 
     @property
@@ -99,17 +99,18 @@ def read(engine: Engine, rows: ir.Table, ordered: bool) -> Lists | None:
         return None
     faults = {row[q.FAULT]: int(row[q.LISTS]) for row in counted}
     whole = faults.pop(None, 0)
-    return Lists(faults, whole, longest, {kind: _weighted(listed, kind, ordered) for kind in Kind})
+    return Lists(faults, whole, {kind: _weighted(listed, kind, ordered) for kind in Kind})
 
 
 def _weighted(rows: ir.Table, kind: Kind, ordered: bool) -> Weighted:
     if kind is Kind.CASCADE and not ordered:
         return Weighted(reason=_UNORDERED)
-    scale = q.largest(rows, kind).to_pyarrow().to_pylist()[0]["largest"]
+    (most,) = q.largest(rows, kind).to_pyarrow().to_pylist()
+    scale = most["largest"]
     if scale is None:
         return Weighted()
     (sums,) = q.list_totals(rows, kind, scale).to_pyarrow().to_pylist()
-    return Weighted(scale, sums)
+    return Weighted(scale, sums, most[q.LONGEST])
 
 
 def overlap_of_lists(question: Question, lists: Lists) -> Iterator[Result]:
@@ -140,7 +141,7 @@ def values_of_lists(question: Question, lists: Lists, reason: str) -> Iterator[R
                 yield value_of(question, f"{name}{kind}", None, samples, why)
             continue
         detail = "" if kind is Kind.POSITION else _odd_mean(of)
-        bounds = (0.0, float(lists.longest))
+        bounds = (0.0, float(of.longest))
         for name, sums, fault in (
             (PLAIN, of.scaled(q.VALUE), _scale_fault(of)),
             (SELF_NORMALISED, ratio_sums(of.sums, q.NORMALISED), _EMPTY if of.sums[q.EMPTY] else ""),
@@ -158,7 +159,8 @@ def _reason(kind: Kind, lists: Lists, of: Weighted) -> str:
     if left > MOST_UNSEEN * lists.all:
         return f"{left} of {lists.all} lists cannot be used whole, more than {MOST_UNSEEN:.0%}"
     if of.lists < LEAST_EFFECTIVE:
-        return f"{used} lists are worth {of.lists:.3g} by their weights, less than {LEAST_EFFECTIVE}"
+        are, their = ("list is", "its") if used == 1 else ("lists are", "their")
+        return f"{used} {are} worth {of.lists:.3g} by {their} weights, less than {LEAST_EFFECTIVE}"
     return ""
 
 

@@ -217,6 +217,18 @@ def test_a_list_that_lacks_a_weight_makes_no_value_too_low():
         assert found[f"effective_lists_{kind}"].value == pytest.approx(390)
 
 
+def test_a_long_list_that_is_left_out_makes_no_interval_wider():
+    """A robot that got one position a thousand times: no list that is used earns more than two."""
+    usual = random_lists(5, longest=2)
+    robot = frame([[(1.0, 0)] * 1000], users=["robot"]).assign(request_id="robot", position=1)
+    alone, both = estimated(usual), estimated(pd.concat([usual, robot.astype(usual.dtypes)]))
+    assert both["lists_without_weight"].detail == "1 with a position twice"
+    for name in ("ips_by_cascade", "self_normalised_by_cascade", "ips_by_list", "self_normalised_by_list"):
+        known = alone[name]
+        mine = both[name]
+        assert (mine.value, mine.lower, mine.upper) == pytest.approx((known.value, known.lower, known.upper))
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_many_lists_that_cannot_be_used_whole_give_no_estimate(fault):
     table = broken(fault)
@@ -265,6 +277,8 @@ def test_few_lists_of_many_rows_are_few():
     found = estimated(frame([[(1.0, 1)] * 10] * 50))
     for kind in Kind:
         assert found[f"ips_{kind}"].detail == "50 lists are worth 50 by their weights, less than 100"
+    one = estimated(frame([[(1.0, 1), (1.0, 0)]]))
+    assert one["ips_by_list"].detail == "1 list is worth 1 by its weights, less than 100"
 
 
 def test_what_is_wrong_with_the_rows_is_wrong_with_lists():
