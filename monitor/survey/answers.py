@@ -15,7 +15,6 @@ import ibis.expr.types as ir
 from monitor.core.columns import ANSWER, QUESTION, REQUEST_ID, TS, USER_ID
 from monitor.core.results import Window
 from monitor.settings.survey import QuestionSettings, SurveySettings
-from monitor.window.slices import NONE, OTHER
 
 FAULT: Final = "fault"
 ROW: Final = "row_number"
@@ -208,21 +207,6 @@ def sums(users: ir.Table, by: Sequence[str] = ()) -> list[dict[str, Any]]:
     )
     rows: list[dict[str, Any]] = found.to_pyarrow().to_pylist()
     return rows
-
-
-def largest(rows: Sequence[dict[str, Any]], key: str, most: int) -> list[tuple[str, dict[str, Any]]]:
-    """The groups of `sums` with the most users, each with its name, and the sums of all others as `other`.
-
-    >>> rows = [{"of": name, "users": n, "total": n / 2} for name, n in (("a", 2), (None, 8), ("b", 4))]
-    >>> [(name, row["users"]) for name, row in largest(rows, "of", 1)]
-    [('(none)', 8), ('other', 6)]
-    """
-    ordered = sorted(rows, key=lambda row: (-row["users"], str(row[key])))
-    found = [(NONE if row[key] is None else str(row[key]), row) for row in ordered[:most]]
-    if rest := ordered[most:]:
-        names = [name for name in rest[0] if name != key]
-        found.append((OTHER, {name: sum(row[name] for row in rest) for name in names}))
-    return found
 
 
 def _before(rows: ir.Table, lists: ir.Table, attribution: timedelta) -> ir.Table:

@@ -287,22 +287,23 @@ class Survey:
 
     def _splits(self, question: str, asked: QuestionSettings, slices: bool) -> list[Result]:
         users = people.in_question(self._users, question)
-        found: list[Result] = []
         every: dict[str, ir.Table] = {}
         rows = people.in_question(self._answers, question)
         rows = rows.filter(rows[a.FAULT].isnull())
         for column in self._survey.by:
             if column in self._kept_columns:
-                every[f"{SURVEY}.{column}"] = people.value_of_each(rows, self._kept_columns[column])
+                values = people.value_of_each(rows, self._kept_columns[column])
+                every[f"{SURVEY}.{column}"] = people.named(values, self.settings.slices.budget)
         if slices:
             lists = people.in_question(self._about, question)
             for name, key in self._keys(self.settings.slices.by).items():
                 rows = self._shared.rows(key).semi_join(lists, REQUEST_ID)
                 every[name] = people.value_of_each(rows, key)
+        found: list[Result] = []
         for name, values in every.items():
-            both = users.left_join(values.rename(of_user=a.VALUE), USER_ID)
-            for value, row in a.largest(a.sums(both, ["of_user"]), "of_user", self.settings.slices.budget):
-                labels = {"question": question, "dimension": name, "value": value}
+            groups = a.sums(users.inner_join(values.rename(of_user=a.VALUE), USER_ID), ["of_user"])
+            for row in sorted(groups, key=lambda row: (-row["users"], row["of_user"])):
+                labels = {"question": question, "dimension": name, "value": row["of_user"]}
                 found.append(mean_answer(row, asked, labels, self._survey.least))
         return found
 

@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import QUESTION, USER_ID
 from monitor.survey.answers import VALUE
-from monitor.window.slices import text_of
+from monitor.window.slices import text_of, value_names
 
 ACTIVITY: Final = "activity"
 SEVERAL: Final = "(several)"
@@ -41,6 +41,12 @@ def value_of_each(rows: ir.Table, column: str) -> ir.Table:
     found = rows.mutate(own=ibis.ifelse(text == SEVERAL, f'"{SEVERAL}"', text))
     found = found.aggregate(by=USER_ID, low=found.own.min(), high=found.own.max())
     return found.select(USER_ID, **{VALUE: ibis.ifelse(found.low != found.high, SEVERAL, found.low)})
+
+
+def named(values: ir.Table, most: int) -> ir.Table:
+    """The values of `value_of_each` as slices are named: the `most` of most users, the rest as `other`."""
+    counts = values.group_by(VALUE).aggregate(n=values.count())
+    return values.mutate(**{VALUE: value_names(counts, most)(values[VALUE])})
 
 
 def in_question(table: ir.Table, question: str) -> ir.Table:

@@ -336,6 +336,26 @@ def test_the_values_of_a_slice_beyond_its_budget_are_together_in_other(survey_of
     assert found["other"].value == pytest.approx(np.mean(of_other))
 
 
+def test_a_slice_beyond_its_budget_has_one_row_of_other_values(survey_of):
+    shown = lists(60, scene=lambda n: "s0" if n < 15 else "s1" if n < 28 else f"x{n % 4}")
+    again = lists(6).assign(request_id=[f"again{n}" for n in range(6)], scene="s1")  # users of several scenes
+    config = {"slices": {"by": ["scene"], "budget": 2}}
+    some = answers([n % 5 + 1 for n in range(60)])
+    survey = survey_of({"least": 10}, exposures=pd.concat([shown, again]), survey=some, config=config)
+    splits = survey.found(slices=True).questions[0].splits
+    values = [(split.labels["value"], split.samples) for split in splits]
+    assert values == [("other", 32), ("s1", 13), ("s0", 9), ("(several)", 6)]
+
+
+def test_a_value_that_is_called_as_a_group_is_told_apart(survey_of):
+    channel = ["other"] * 12 + ["(none)"] * 11 + [None] * 10 + ["mail"] * 9 + ["web"] * 8 + ["app"] * 7
+    some = answers([n % 5 + 1 for n in range(57)]).assign(channel=channel)
+    config = {"slices": {"by": [], "budget": 4}}
+    survey = survey_of({"least": 10, "by": ["channel"]}, exposures=lists(60), survey=some, config=config)
+    values = [(split.labels["value"], split.samples) for split in survey.found().questions[0].splits]
+    assert values == [("other", 15), ('"other"', 12), ('"(none)"', 11), ("(none)", 10), ("mail", 9)]
+
+
 def test_a_value_that_is_called_several_is_told_apart(survey_of):
     some = answers([3] * 20).assign(channel=["(several)"] * 10 + ["mail"] * 10)
     again = answers([3] * 1).assign(channel="web", request_id="r0")
