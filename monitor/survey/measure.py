@@ -8,7 +8,7 @@ from typing import Final
 
 import ibis.expr.types as ir
 
-from monitor.core.columns import EXPOSURES, FEEDBACK, QUESTION, REQUEST_ID, SURVEY, USER_ID, USERS
+from monitor.core.columns import CATALOG, EXPOSURES, FEEDBACK, QUESTION, REQUEST_ID, SURVEY, USER_ID, USERS
 from monitor.core.errors import ExpectedError
 from monitor.core.results import Result, Window
 from monitor.core.text import plural, quoted
@@ -52,6 +52,8 @@ from monitor.window.tables import WindowTables, prepare
 
 HOW: Final = "add logs.survey; docs/survey.md says what it holds"
 _ASKED_BY_LOG: Final = "survey"
+_READ: Final = (SURVEY, EXPOSURES, FEEDBACK, CATALOG, USERS)
+_MOST_UNREAD: Final = 3
 
 
 class SurveyError(ExpectedError):
@@ -394,10 +396,8 @@ class Survey:
         return int(table.count().to_pyarrow().as_py())
 
     def _notes(self, slices: bool) -> list[str]:
-        log = self._source.logs[SURVEY]
-        notes = [f"{one.file.path} was not read: {one.reason}" for one in log.skipped if not one.is_duplicate]
-        copies = sum(one.is_duplicate for one in log.skipped)
-        if copies:
+        notes = [note for name in _READ if name in self._source.logs for note in self._unread(name)]
+        if copies := sum(one.is_duplicate for one in self._source.logs[SURVEY].skipped):
             extra = plural(copies, "file")
             notes.append(f"the rows of {extra} of logs.survey are those of another file, and count once")
         if not self._survey.questions:
@@ -407,4 +407,18 @@ class Survey:
                 notes.append(f"survey.by: logs.survey has no column {quoted(column)}")
         if slices:
             notes += [f"slices.by: {one}" for one in self._lacking(self.settings.slices.by)]
+        return notes
+
+    def _unread(self, name: str) -> list[str]:
+        """The files of a log that were not read, without those written before the first list."""
+        log = self._source.logs[name]
+        notes = [
+            f"logs.{name}: {one.file.path} was not read: {one.reason}"
+            for one in log.skipped
+            if not one.is_duplicate and (one.file.modified >= self.shown.start or not log.has_windows)
+        ]
+        notes += [f"logs.{name}: {one}" for one in log.unlisted]
+        more = len(notes) - _MOST_UNREAD
+        if more > 0:
+            notes[_MOST_UNREAD:] = [f"logs.{name}: {plural(more, 'further file')} could not be read"]
         return notes

@@ -191,6 +191,24 @@ def test_a_file_with_the_same_rows_counts_once(survey_of, tmp_path):
     assert "the rows of 1 file of logs.survey are those of another file, and count once" in found.notes
 
 
+@pytest.mark.parametrize(("broken", "said"), [(1, []), (5, ["2 further files"])])
+def test_files_of_lists_that_cannot_be_read_are_named(survey_of, tmp_path, broken, said):
+    for number in range(broken):
+        (tmp_path / f"exposures{number}.parquet").write_bytes(b"PAR1")
+    found = survey_of(
+        exposures=LISTS, survey=rows(("u1", at(5), "happy", 4), columns=COLUMNS[:4]),
+        config={"logs": {
+            "exposures": {"path": str(tmp_path / "exposures*.parquet")},
+            "survey": {"path": str(tmp_path / "survey.parquet")},
+        }},
+    ).found()  # fmt: skip
+    notes = [note for note in found.notes if note.startswith("logs.exposures: ")]
+    file = tmp_path / "exposures0.parquet"
+    assert notes[0].startswith(f"logs.exposures: {file} was not read: is no whole Parquet file")
+    assert len(notes) == min(broken, 3) + len(said)
+    assert notes[3:] == [f"logs.exposures: {what} could not be read" for what in said]
+
+
 def users_of(survey):
     """Question and user -> the mean answer from 1 to 5."""
     table = survey._users.to_pyarrow().to_pylist()
