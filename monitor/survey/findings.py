@@ -109,7 +109,7 @@ class SurveyFound:
 
     Attributes:
         span: the time of the answers.
-        lists_from: the lists count from this time on, the attribution before the span.
+        shown: the time of the lists that count: the span, and at least the attribution before it.
         rows: all rows of the log.
         counted: the answers that count.
         faults: why the others do not, and how many.

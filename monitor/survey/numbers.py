@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from monitor.core.results import Result, ResultKind, Status
+from monitor.core.text import plural
 from monitor.metrics.family import round12
 from monitor.settings.survey import QuestionSettings
 from monitor.statistics.effects import Moments, RatioSums, effective_size, ratio_within, welch
@@ -58,8 +59,7 @@ def too_few(users: int, least: int) -> str:
     """Why a number of respondents gives nothing; empty if they are enough."""
     if users == 0:
         return NO_ANSWERS
-    of = "respondent" if users == 1 else "respondents"
-    return "" if users >= least else f"{users} {of}, fewer than {least} (survey.least)"
+    return "" if users >= least else f"{plural(users, 'respondent')}, fewer than {least} (survey.least)"
 
 
 def mean_answer(row: Row, question: QuestionSettings, labels: Mapping[str, str], least: int) -> Result:
@@ -121,7 +121,7 @@ def weighted_answer(
     interval = ratio_within(RatioSums(users, *sums))
     effective = effective_size(sums[1], sums[3])
     value, ends = on_scale(sums[0] / sums[1], question), _ends(interval, question)
-    detail = f"worth {effective:,.0f} respondents of equal weight"
+    detail = f"worth {plural(round(effective), 'respondent')} of equal weight"
     return result(ANSWER_METRIC, labels, value, users, ends, detail=detail)
 
 
@@ -146,7 +146,7 @@ def difference(
     if one is not None and other is not None:
         found = welch(one, other, 1 - (1 - CONFIDENCE) / max(1, comparisons))
     if found is None:
-        why = "all answers of both arms are equal"
+        why = "within each arm all answers are equal, so nobody knows what chance does"
         return result(DIFFERENCE_METRIC, labels, None, users, status=Status.UNDEFINED, detail=why)
     low, high = scale_of(question)
     lower, upper = (end * (high - low) for end in found.interval)

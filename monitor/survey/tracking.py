@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from monitor.core.results import Status
+from monitor.core.text import plural
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.survey import SurveySettings
 from monitor.statistics.effects import Moments, welch
@@ -56,13 +57,13 @@ def tracked(
     for series, values in tested.items():
         both = sorted(values.keys() & answers.keys())
         if len(both) < settings.least:
-            without[series] = f"{len(both)} respondents have a value, fewer than {settings.least}"
+            without[series] = _few(len(both), "respondent", settings)
             continue
         own = [values[user] for user in both]
         one = spearman(own, [answers[user] for user in both])
         if one is None:
-            same = "all respondents have the same value" if len(set(own)) == 1 else "equal answers"
-            without[series] = same
+            same = "have the same value" if len(set(own)) == 1 else "with a value gave the same answer"
+            without[series] = f"all respondents {same}"
             continue
         found[series] = one
         means[series] = _mean(own)
@@ -140,9 +141,9 @@ def compared(respondents: UserValues, others: UserValues, settings: SurveySettin
     found: list[GroupDifference] = []
     for one in series:
         sides = [list(side.values.get(one, {}).values()) for side in (respondents, others)]
-        names = zip(("respondents", "others"), sides, strict=True)
-        if few := [f"{len(side)} {name} have a value" for name, side in names if len(side) < settings.least]:
-            found.append(_without(one, Status.NO_DATA, f"{', '.join(few)}, fewer than {settings.least}"))
+        names = zip(("respondent", "other"), sides, strict=True)
+        if few := [_few(len(side), name, settings) for name, side in names if len(side) < settings.least]:
+            found.append(_without(one, Status.NO_DATA, "; ".join(few)))
             continue
         moments = [
             Moments.of_sums(len(side), sum(side), sum(value * value for value in side)) for side in sides
@@ -183,6 +184,11 @@ def _difference(
         threshold=settings.large_difference,
     )
     return GroupDifference(series, respondents.mean, others.mean, one)
+
+
+def _few(count: int, who: str, settings: SurveySettings) -> str:
+    has = "has" if count == 1 else "have"
+    return f"{plural(count, who)} {has} a value, fewer than {settings.least} (survey.least)"
 
 
 def _without(series: SeriesKey, status: Status, why: str) -> GroupDifference:

@@ -114,6 +114,17 @@ def test_an_arm_is_compared_with_the_control_by_welch(survey_of):
     assert survey.answer("happy", "lists", "new") == second.answer
 
 
+def test_arms_without_any_spread_have_no_difference_and_are_not_called_equal(survey_of):
+    shown = lists(arm=lambda n: "new" if n % 2 else "control")
+    survey = survey_of({"least": 10}, exposures=shown, survey=answers([1, 5] * 10), config=EXPERIMENT)
+    first, second = survey.found().questions[0].arms
+    assert (first.answer.value, second.answer.value) == (1, 5)
+    assert second.difference.status is Status.UNDEFINED
+    assert second.difference.detail == (
+        "within each arm all answers are equal, so nobody knows what chance does"
+    )
+
+
 def test_users_of_several_arms_or_none_are_in_no_arm(survey_of):
     shown = lists(30, 2).assign(arm="control")
     shown.loc[:1, "arm"] = ["control", "new"]

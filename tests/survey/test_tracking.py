@@ -77,8 +77,23 @@ def test_what_cannot_be_tested_says_why():
     found = {one.series: one for one in tracked(metrics, values(range(30)), SETTINGS)}
     assert {one.verdict for one in found.values()} == {Verdict.NOT_MEASURED}
     assert found[LENGTH].why == "all respondents have the same value"
-    assert found[NDCG].why == "5 respondents have a value, fewer than 20"
+    assert found[NDCG].why == "5 respondents have a value, fewer than 20 (survey.least)"
     assert found[FAILURE].why == "RuntimeError: no such table"
+
+
+def test_one_user_has_a_value_and_those_with_a_value_may_give_the_same_answer():
+    few, equal = {"u1": 1.0}, values(range(30))
+    answers = dict.fromkeys(equal, 4.0) | {f"v{number}": 2.0 for number in range(30)}
+    found = {
+        one.series: one.why for one in tracked(UserValues({LENGTH: few, NDCG: equal}), answers, SETTINGS)
+    }
+    assert found[LENGTH] == "1 respondent has a value, fewer than 20 (survey.least)"
+    assert found[NDCG] == "all respondents with a value gave the same answer"
+    (one,) = compared(UserValues({LENGTH: few}), UserValues({}), SETTINGS)
+    assert one.difference.detail == (
+        "1 respondent has a value, fewer than 20 (survey.least); "
+        "0 others have a value, fewer than 20 (survey.least)"
+    )
 
 
 def test_what_only_follows_the_length_of_lists_has_no_partial_correlation(rng):
@@ -136,7 +151,7 @@ def test_groups_without_spread_or_values_say_so():
     assert (apart.difference.status, apart.difference.value) == (Status.UNDEFINED, None)
     assert apart.difference.detail == "neither group has any spread"
     assert (few.difference.status, few.difference.detail) == (
-        Status.NO_DATA, "3 others have a value, fewer than 20",
+        Status.NO_DATA, "3 others have a value, fewer than 20 (survey.least)",
     )  # fmt: skip
 
 
