@@ -71,7 +71,7 @@ def numbered(rows: ir.Table, kept: Mapping[str, str]) -> ir.Table:
 
 
 def inside(rows: ir.Table, span: Window) -> ir.BooleanValue:
-    """Whether an answer was given in the span."""
+    """Whether an answer was given, or a list shown, in the span."""
     return (rows[TS] >= _moment(span.start)) & (rows[TS] < _moment(span.end))
 
 

@@ -109,7 +109,7 @@ class SurveyFound:
 
     Attributes:
         span: the time of the answers.
-        shown: the time of the lists that count: the span, and at least the attribution before it.
+        shown: the time of the lists that count: the span, and the attribution before it.
         rows: all rows of the log.
         counted: the answers that count.
         faults: why the others do not, and how many.

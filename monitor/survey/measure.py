@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Final
 
@@ -85,8 +86,10 @@ class Survey:
         self.settings, self.span = settings, span
         self._survey = settings.survey
         self._engine, self._source, self._kept = engine, source, kept
-        start = Window.of(span.start - self._survey.attribution, settings.window).start
-        self.shown = Window(start, span.end)
+        self.shown = Window(span.start - self._survey.attribution, span.end)
+        first, last = self.shown.start, span.end - datetime.resolution
+        # Logs are read by whole windows.
+        self._loaded = Window(Window.of(first, settings.window).start, Window.of(last, settings.window).end)
         self._made: list[str] = []
         self._exposures = self._shown()
         self._read()
@@ -154,11 +157,12 @@ class Survey:
         """The exposures of the span and of the attribution before it."""
         name = "survey_shown"
         self._made.append(name)
-        loaded = self._source.load(self._engine, EXPOSURES, self.shown, table=name)
+        loaded = self._source.load(self._engine, EXPOSURES, self._loaded, table=name)
         if loaded is None:
             known = self._source.id_types() | self._source.schema(EXPOSURES)
             loaded = empty_exposures(self._engine, name, known=known)
-        return Shared(loaded).exposures
+        rows = Shared(loaded).exposures
+        return rows.filter(a.inside(rows, self.shown))
 
     @cached_property
     def _prepared(self) -> WindowTables:
@@ -168,8 +172,8 @@ class Survey:
         if FEEDBACK in self._source.logs:
             length = self.settings.window
             whole = -(-reach // length) * length
-            around = Window(self.shown.start - whole, self.shown.end + whole)
-        return prepare(self._engine, self._source, self.shown, self.settings, self._kept, around)
+            around = Window(self._loaded.start - whole, self._loaded.end + whole)
+        return prepare(self._engine, self._source, self._loaded, self.settings, self._kept, around)
 
     @property
     def _shared(self) -> Shared:
@@ -338,7 +342,7 @@ class Survey:
             return self._source.load_users(self._engine, table="survey_slice_users", columns=columns)
 
         known = frozenset(self._source.schema(EXPOSURES))
-        return add_slices(self._shared, wanted, self.shown, known, users)
+        return add_slices(self._shared, wanted, self._loaded, known, users)
 
     def _weighted(self, question: str, asked: QuestionSettings) -> Result:
         frame, users = self._asked_of(question), people.in_question(self._users, question)

@@ -247,6 +247,26 @@ def test_answers_long_after_the_last_list_are_of_users_that_nobody_served(survey
     assert one.answer.status is Status.NO_DATA
 
 
+@pytest.mark.parametrize("window", ["1h", "1d"])
+def test_users_who_were_shown_lists_only_outside_the_span_were_not_served(survey_of, window):
+    """A span may begin and end within a window."""
+    early, late = lists(3), lists(4)
+    early = early.assign(user_id="early", request_id="e" + early["request_id"], ts=START)
+    late = late.assign(user_id="late", request_id="l" + late["request_id"], ts=END - pd.Timedelta(minutes=9))
+    span = Window(
+        (START + pd.Timedelta(hours=1, minutes=40)).to_pydatetime(),
+        (END - pd.Timedelta(minutes=10)).to_pydatetime(),
+    )
+    some = answers().assign(ts=START + pd.Timedelta(hours=1, minutes=50))
+    survey = survey_of(
+        {"least": 10, "attribution": "1h"}, span=span, exposures=pd.concat([early, lists(), late]),
+        survey=some, config={"window": window},
+    )  # fmt: skip
+    found = survey.found(weight=True)
+    assert (found.counted, found.served, found.asked) == (12, 40, 40)
+    assert found.shown == Window(span.start - pd.Timedelta(hours=1).to_pytimedelta(), span.end)
+
+
 def test_nobody_invited_is_no_rate(survey_of):
     found = survey_of({"invited": "asked"}, exposures=lists(asked=lambda _: False), survey=answers()).found()
     assert dict(found.faults) == {"of users who were not invited": 12}
