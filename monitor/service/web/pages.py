@@ -100,11 +100,7 @@ class Pages:
         snapshot, asked = self._current(), request.query_params
         state, search = asked.get("state", ""), asked.get("q", "")[:_MOST_SEARCHED]
         if len(snapshot.recommenders) == 1 and not (state or search):
-            only = snapshot.recommenders[0].name
-            view = page.recommender_page(snapshot, only, _now(), self._sites)
-            return self._render(
-                request, "recommender.html", view, is_alone=True, left_out=self._left_out(only)
-            )
+            return self._of_recommender(request, snapshot, snapshot.recommenders[0].name, is_alone=True)
         return self._render(request, "overview.html", self._fleet_of(snapshot).page(state, search))
 
     def _fleet_of(self, snapshot: Snapshot) -> fleet.Fleet:
@@ -115,10 +111,20 @@ class Pages:
         return kept
 
     def recommender(self, request: Request) -> Response:
-        view_of = partial(page.recommender_page, sites=self._sites)
-        left_out = self._left_out(request.path_params["recommender"])
-        return self._show(
-            request, view_of, "recommender.html", _NO_RECOMMENDER, is_alone=False, left_out=left_out
+        name = request.path_params["recommender"]
+        return self._of_recommender(request, self._current(), name, is_alone=False)
+
+    def _of_recommender(self, request: Request, snapshot: Snapshot, name: str, *, is_alone: bool) -> Response:
+        view = page.recommender_page(snapshot, name, _now(), self._sites)
+        if view is None:
+            raise HTTPException(404, _NO_RECOMMENDER)
+        return self._render(
+            request,
+            "recommender.html",
+            view,
+            is_alone=is_alone,
+            left_out=self._left_out(name),
+            left_out_runbook=self._sites.runbook("RecsysSeriesBudgetReached"),
         )
 
     def section(self, request: Request) -> Response:
@@ -206,14 +212,12 @@ class Pages:
         what["text"] = getattr(error, "detail", "")
         return self._render(request, "not_found.html", what, status=400, refreshes=False)
 
-    def _show(
-        self, request: Request, view_of: Callable[..., Any], template: str, missing: str, **more: Any
-    ) -> Response:
+    def _show(self, request: Request, view_of: Callable[..., Any], template: str, missing: str) -> Response:
         """Render a view. The names in the route are parameters of `view_of`."""
         view = view_of(self._current(), **request.path_params, now=_now())
         if view is None:
             raise HTTPException(404, missing)
-        return self._render(request, template, view, **more)
+        return self._render(request, template, view)
 
     def _render(
         self,
