@@ -148,6 +148,8 @@ def test_basic_auth_guards_every_path(running, tmp_path):
         assert "content-security-policy" in refused.headers
         assert get(server.address + path, auth=("alice", "guess")).status_code == 401
         assert get(server.address + path, auth=("bob", "secret")).status_code == 401
+    not_ascii = get(server.address, headers={"Authorization": b"Basic \xe9\xff"})
+    assert (not_ascii.status_code, not_ascii.text) == (401, "Unauthorized\n")
     assert post(f"{server.address}/-/reload").status_code == 401
     codes = [get(server.address + path, auth=("alice", "secret")).status_code for path in paths]
     assert codes == [200, 200, 200, 200, 200, 404]

@@ -201,7 +201,7 @@ def test_an_odd_password_is_wrong_and_no_failure(password):
 
 
 @pytest.mark.parametrize(
-    "header", ["", "Basic", "Bearer abc", "Basic !!!", "Basic YWxpY2U=", "Basic /////w=="]
+    "header", ["", "Basic", "Bearer abc", "Basic !!!", "Basic YWxpY2U=", "Basic /////w==", "Basic \xe9"]
 )
 def test_a_header_without_credentials_holds_none(header):
     assert read_credentials(header) is None
