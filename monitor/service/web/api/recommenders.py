@@ -132,10 +132,10 @@ def _sentence(state: RecommenderState, attention: Attention) -> str:
     words = f"{encodable(state.name)}: {status_word(attention.status)}"
     if attention.since is not None:
         words += f" since {numbers.moment(attention.since)}"
-    needs = attention.violated or attention.unjudged
-    if needs:
-        first = min(needs, key=lambda one: one.since)
-        more = f" and {len(needs) - 1} more" if len(needs) > 1 else ""
+    same = [one for one in attention.series if one.standing is attention.status]
+    if same:
+        first = min(same, key=lambda one: one.since)
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
         return f"{words}: {name_of(first.result)}{more}."
     if state.error:
         return f"{words}: {visible_lines(state.error, 1)}."

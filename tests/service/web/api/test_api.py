@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -11,14 +13,17 @@ import bcrypt
 import httpx
 import pytest
 
-from monitor.core.results import Status
+from monitor.core.results import Result, Status
+from monitor.history.read_snapshot import read_snapshot
+from monitor.history.snapshot import Snapshot
 from monitor.history.store import Store
 from monitor.report.page import RecommenderView
 from monitor.report.result_json import result_as_json
 from monitor.service.web.api.badge import drawn
 from tests.service.made import NASTY
 from tests.service.web.api.judged_shop import LAST, JudgedShop
-from tests.service.web.api.recorded import SHOP, Recorded, measured, recorded
+from tests.service.web.api.recorded import NOON, SHOP, Recorded, measured, recorded
+from tests.service.web.test_app import client
 
 
 def test_a_result_has_the_keys_and_values_of_check_format_json(
@@ -194,6 +199,24 @@ def test_the_status_says_each_state_in_words(status: Status, tmp_path: Path) -> 
     }.get(status, (0, 1))
 
 
+def test_the_sentence_of_the_status_names_only_what_has_this_status(tmp_path: Path) -> None:
+    bounded = partial(Result, definition="1", threshold=0.5, bound="max")
+    empty = bounded(metric="coverage", status=Status.NO_DATA)
+    failed = bounded(metric="failure", status=Status.ERROR, detail="it broke")
+    with Store.open(tmp_path / "h.sqlite") as store, recorded(store) as shop:
+        shop.record(0, empty, replace(failed, status=Status.OK, value=0.1))
+        shop.record(1, empty, failed)
+        answer = shop.web.get(f"{SHOP}/status").json()
+        state = read_snapshot(store, ["shop"], NOON).recommenders[0]
+    assert answer["text"] == "shop: error since 2026-01-01 01:00 UTC: failure."
+    assert (answer["violated"], answer["unjudged"]) == (0, 2)
+
+    without = tuple(one for one in state.series if one.standing is not Status.ERROR)
+    stuck = replace(state, series=without, error="no file matches /logs")
+    with client(Snapshot(NOON, (stuck,)), store=store) as web:
+        assert web.get(f"{SHOP}/status").json()["text"] == "shop: error: no file matches /logs."
+
+
 def test_the_api_asks_for_the_password_of_the_pages(judged_shop: JudgedShop, tmp_path: Path) -> None:
     hashed = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()
     path = tmp_path / "web.yaml"
@@ -242,8 +265,6 @@ def test_a_failure_inside_is_a_500_that_tells_nothing_of_the_inside(
 
 
 def test_without_a_history_there_is_no_api_and_the_pages_remain(tmp_path: Path) -> None:
-    from tests.service.web.test_app import client
-
     with client() as web:
         assert web.get("/api/v1/recommenders").status_code == 404
         assert web.get("/").status_code == 200
