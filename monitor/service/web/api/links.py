@@ -58,31 +58,26 @@ class Links:
             return encodable(runbook)
         return address if address.startswith(("http://", "https://")) else f"{self.url}/{address}"
 
-    def results(self, recommender: str, window: Window, **more: str) -> str:
+    def results(self, recommender: str, window: Window, *filters: tuple[str, str]) -> str:
         """The results of a window, in this API."""
-        asked = {"window_start": iso(window.start), "window_end": iso(window.end), **more}
-        return f"{self._recommender(recommender)}/results?{_query(asked, {})}"
+        span = [("window_start", iso(window.start)), ("window_end", iso(window.end))]
+        return f"{self._recommender(recommender)}/results?{urlencode([*span, *filters])}"
 
     def evidence(self, recommender: str, check: str, window: Window, result: Result) -> str:
         """One result with its evidence, in this API."""
-        asked = {
-            "window_start": iso(window.start),
-            "window_end": iso(window.end),
-            "check": check,
-            "metric": result.metric,
-        }
-        return f"{self._recommender(recommender)}/results?{_query(asked, result.labels)}"
+        return self.results(recommender, window, ("metric", result.metric), *_series(check, result.labels))
 
     def history(self, recommender: str, check: str, result: Result) -> str:
         """The past of a series, in this API."""
         metric = quote(encodable(result.metric), safe="")
-        asked = _query({"check": check}, result.labels)
+        asked = urlencode(_series(check, result.labels))
         return f"{self._recommender(recommender)}/series/{metric}?{asked}"
 
     def _recommender(self, name: str) -> str:
         return f"{self.url}{ROOT}/{rows.recommender_href(name)}"
 
 
-def _query(asked: Mapping[str, str], labels: Mapping[str, str]) -> str:
+def _series(check: str, labels: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The filters that take one series of a metric, and not the slices of it."""
     named = [("label", encodable(f"{name}={value}")) for name, value in sorted(labels.items())]
-    return urlencode([*asked.items(), *named])
+    return [("check", check), *named, ("sliced", "true" if "dimension" in labels else "false")]

@@ -160,6 +160,22 @@ def test_a_series_has_its_violations_in_the_span_on_every_page(shop: Recorded) -
     assert [(one["labels"]["rule"], one["until"]) for one in late["violations"]] == [("a", None)]
 
 
+def test_the_links_of_a_series_lead_to_it_alone_and_not_to_its_slices(shop: Recorded) -> None:
+    home = {"dimension": "scene", "value": "home"}
+    banned = rule("banned", 2)
+    sliced = replace(banned, labels={**banned.labels, **home})
+    shop.record(0, banned, sliced)
+    shop.record(0, measured("gini", 0.5), measured("gini", 0.6, **home), check="exposure")
+    for series in shop.every(f"{SHOP}/series"):
+        (point,) = shop.follow(series["history_url"])
+        assert point["labels"] == series["labels"]
+    violations = shop.every(f"{SHOP}/violations")
+    assert len(violations) == 2
+    for violation in violations:
+        (result,) = shop.follow(violation["evidence_url"])
+        assert result["labels"] == violation["labels"]
+
+
 def test_single_series_out_of_their_bands_are_violations_only_if_asked_for(shop: Recorded) -> None:
     out = replace(measured("deviation", 9.0, metric="gini", by="", of=""), kind=ResultKind.BAND,
                   status=Status.VIOLATED, threshold=6.0)  # fmt: skip
