@@ -191,7 +191,13 @@ def changes(context: Context, asked: ChangesQuery, recommender: str) -> PageOf[C
     return page_of(
         dict.fromkeys(one for one in found if asked.kind in (None, one.kind)),
         asked,
-        key=lambda one: (schema.microseconds(one.at), one.kind.value, one.what),
+        key=lambda one: (
+            schema.microseconds(one.at),
+            one.kind.value,
+            one.what,
+            schema.microseconds(one.until or one.at),
+            " ".join(one.metrics),
+        ),
         shown=lambda one: ChangeAnswer(
             at=one.at, until=one.until, kind=one.kind, what=encodable(one.what), metrics=list(one.metrics)
         ),

@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 
 from monitor.core.results import Result, ResultKind, Status
 from monitor.core.text import encodable
+from monitor.history.snapshot import RecommenderState, Snapshot
 from monitor.history.store import Store
 from monitor.service.web.api.endpoints import ENDPOINTS
 from monitor.service.web.api.paging import page_of
 from monitor.service.web.api.parameters import Paging
+from monitor.settings.recommender import RecommenderSettings
 from tests.history.recording import rule
 from tests.service.made import NASTY
 from tests.service.web.api.judged_shop import JudgedShop
-from tests.service.web.api.recorded import SHOP, Recorded, keys, measured, recorded
+from tests.service.web.api.recorded import NOON, SHOP, Recorded, keys, measured, recorded
+from tests.service.web.test_app import client
 
 PAGED = [one for one in ENDPOINTS if issubclass(one.query, Paging)]
 
@@ -174,6 +177,18 @@ def test_the_links_of_a_series_lead_to_it_alone_and_not_to_its_slices(shop: Reco
     for violation in violations:
         (result,) = shop.follow(violation["evidence_url"])
         assert result["labels"] == violation["labels"]
+
+
+def test_changes_of_one_time_and_text_are_all_on_some_page(tmp_path: Path) -> None:
+    declared = [{"at": NOON, "what": "new model", "metrics": [one]} for one in ("auc", "gini", "coverage")]
+    given = {"name": "shop", "logs": {"exposures": {"path": str(tmp_path)}}, "bands": {"changes": declared}}
+    state = RecommenderState("shop", settings=RecommenderSettings.model_validate(given))
+    with (
+        Store.open(tmp_path / "history.sqlite") as store,
+        client(Snapshot(NOON, (state,)), store=store) as web,
+    ):
+        found = Recorded(web, store).every(f"{SHOP}/changes", limit=1)
+    assert sorted(one["metrics"] for one in found) == [["auc"], ["coverage"], ["gini"]]
 
 
 def test_single_series_out_of_their_bands_are_violations_only_if_asked_for(shop: Recorded) -> None:
