@@ -29,6 +29,7 @@ from monitor.report.trend import HEIGHT, WIDTH
 from monitor.report.views import Frame
 from monitor.report.window_page import WindowView, window_view
 from monitor.service.web.api.parameters import (
+    ISO_TIME,
     Labelled,
     Q,
     Query,
@@ -43,6 +44,7 @@ _CSV: Final = "text/csv; charset=utf-8"
 SIZES: Final = {True: (WIDE, TALL), False: (WIDTH, HEIGHT)}
 """Width and height of a picture, by whether it stands alone."""
 _PAGE_ONLY: Final = ("refresh",)  # what a page understands beside its own parameters
+_FIELDS: Final = ("from", "to")  # of the form, which sends a field without a time as an empty text
 
 
 class PastQuery(TimeRange, Labelled):
@@ -54,7 +56,7 @@ class PastQuery(TimeRange, Labelled):
 class WindowQuery(Query):
     """The query of the page of a window."""
 
-    end: Time | None = Field(None, alias="to", description="the end of the window")
+    end: Time | None = Field(None, alias="to", description=f"{ISO_TIME}: the end of the window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +195,16 @@ class PastPages:
 
 def _read(model: type[Q], request: Request) -> Q:
     """The query of a page; 400 with what is expected if it is wrong."""
-    given = [(name, text) for name, text in request.query_params.multi_items() if name not in _PAGE_ONLY]
+    given = [
+        (name, text)
+        for name, text in request.query_params.multi_items()
+        if name not in _PAGE_ONLY and (name not in _FIELDS or text.strip())
+    ]
     try:
         return read_query(model, given)
     except Refusal as refusal:
-        raise HTTPException(400, refusal.detail) from None
+        known = f" It takes {', '.join(refusal.exists)}." if refusal.exists else ""
+        raise HTTPException(400, f"{refusal.detail}{known}") from None
 
 
 def _labels(asked: Labelled) -> dict[str, str]:

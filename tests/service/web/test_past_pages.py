@@ -332,6 +332,25 @@ def test_a_slice_whose_value_is_blank_can_be_seen_and_its_link_works(shop: Recor
         assert f'all of scene = "{value}"' in unescape(page(shop.web, "/" + own.removeprefix("../")))
 
 
+def test_a_field_of_the_form_without_a_time_asks_for_no_time(shop: Recorded) -> None:
+    for number in range(3):
+        shop.record(number, measured("gini", 0.2), check="exposure")
+    address = f"{SHOP}/metrics/gini"
+    assert "01:00 to 03:00 UTC" in page(shop.web, f"{address}?from=2026-01-01T01:00&to=")
+    assert page(shop.web, f"{address}?from=&to=+") == page(shop.web, address)
+    assert page(shop.web, f"{SHOP}/windows/2026-01-01T00:00:00Z?to=")
+
+
+def test_a_query_that_the_page_would_not_heed_is_refused_with_what_it_takes(shop: Recorded) -> None:
+    shop.record(0, measured("gini", 0.2), measured("gini", 0.3, dimension="scene", value="home"))
+    text = unescape(page(shop.web, f"{SHOP}/metrics/gini?sliced=true", 400))
+    assert "There is no parameter 'sliced' at this address. It takes check, format, from, label, to." in text
+    text = unescape(page(shop.web, f"{SHOP}/metrics/gini?label=by", 400))
+    assert "label 'by' has no `=`; expected is name=value, such as by=pv." in text
+    text = unescape(page(shop.web, f"{SHOP}/windows/2026-01-01T00:00:00Z?to=soon", 400))
+    assert "to is 'soon'; expected is a time in ISO 8601" in text
+
+
 def test_one_window_is_no_windows(shop: Recorded) -> None:
     shop.record(0, measured("gini", 0.2), check="exposure")
     assert "1 window: lowest" in page(shop.web, f"{SHOP}/metrics/gini")

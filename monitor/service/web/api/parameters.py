@@ -55,7 +55,7 @@ def parse_time(value: object) -> datetime:
 Time = Annotated[
     datetime, BeforeValidator(parse_time), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-_ISO: Final = (
+ISO_TIME: Final = (
     "a time in ISO 8601 from 1970 to 2199, such as 2026-03-01, 2026-03-01T10:00 or 2026-03-01T10:00:00Z; "
     "without a zone it is UTC"
 )
@@ -85,16 +85,6 @@ class Labelled(Query):
         (), description="name=value: a label that the series has; give it several times for several labels"
     )
     check: str | None = Field(None, description="the name of a check: rules, exposure, bands")
-    sliced: bool | None = Field(
-        None, description="true or false: only series of a slice, or only those of all rows"
-    )
-
-    def has_labels(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels hold all that are asked for."""
-        if self.sliced is not None and self.sliced is not ("dimension" in labels):
-            return False
-        known = {encodable(name): encodable(value) for name, value in labels.items()}
-        return all(known.get(name) == value for name, value in self.wanted_labels())
 
     def wanted_labels(self) -> list[tuple[str, str]]:
         """The labels that are asked for.
@@ -107,12 +97,28 @@ class Labelled(Query):
             name, equals, value = one.partition("=")
             if not equals:
                 expected = "name=value, such as by=pv"
-                raise wrong_parameter("label", f"label {quoted(one, VALUE_LENGTH)} has no `=`.", expected)
+                detail = f"label {quoted(one, VALUE_LENGTH)} has no `=`; expected is {expected}."
+                raise wrong_parameter("label", detail, expected)
             wanted.append((name, value))
         return wanted
 
 
-class Named(Labelled):
+class Sliced(Labelled):
+    """Which series of a metric, with or without those of slices."""
+
+    sliced: bool | None = Field(
+        None, description="true or false: only series of a slice, or only those of all rows"
+    )
+
+    def has_labels(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels hold all that are asked for."""
+        if self.sliced is not None and self.sliced is not ("dimension" in labels):
+            return False
+        known = {encodable(name): encodable(value) for name, value in labels.items()}
+        return all(known.get(name) == value for name, value in self.wanted_labels())
+
+
+class Named(Sliced):
     """Which series or results."""
 
     metric: str | None = Field(None, description="the name of a metric, or `rule`")
@@ -132,10 +138,10 @@ class TimeRange(Query):
     """Which windows, by the times that they lie between."""
 
     begin: Time | None = Field(
-        None, alias="from", description=f"{_ISO}: only windows that start at it or later"
+        None, alias="from", description=f"{ISO_TIME}: only windows that start at it or later"
     )
     end: Time | None = Field(
-        None, alias="to", description=f"{_ISO}: only windows that end at it or before; it is after `from`"
+        None, alias="to", description=f"{ISO_TIME}: only windows that end at it or before; it is after `from`"
     )
 
     @field_validator("end")
@@ -159,14 +165,14 @@ class SeriesQuery(Paging, Named):
 class ResultsQuery(Paging, Named):
     status: Status | None = Field(None, description=f"one of {', '.join(Status)}: only with this status")
     window_start: Time | None = Field(
-        None, description=f"{_ISO}: only windows that start at it; default: the last window of each check"
+        None, description=f"{ISO_TIME}: only windows that start at it; default: the last window of each check"
     )
     window_end: Time | None = Field(
-        None, description=f"{_ISO}: with window_start, only the window that ends at it"
+        None, description=f"{ISO_TIME}: with window_start, only the window that ends at it"
     )
 
 
-class HistoryQuery(Paging, TimeRange, Labelled):
+class HistoryQuery(Paging, TimeRange, Sliced):
     pass
 
 
