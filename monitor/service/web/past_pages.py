@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
+from urllib.parse import unquote
 
 from pydantic import Field
 from starlette.exceptions import HTTPException
@@ -108,7 +109,8 @@ class PastPages:
         return self._past(request, "metric", metric, {}, metric=metric)
 
     def slice(self, request: Request) -> Response:
-        dimension, value = request.path_params["dimension"], request.path_params["value"]
+        # Only the address as it was sent tells a slash in a name from one between two names.
+        dimension, value = map(unquote, request.scope["raw_path"].split(b"/", 5)[-2:])
         name = f"{dimension} = {rows.value_name(value)}"
         return self._past(request, "slice", name, _of_slice(dimension, value))
 

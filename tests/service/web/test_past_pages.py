@@ -351,6 +351,17 @@ def test_a_query_that_the_page_would_not_heed_is_refused_with_what_it_takes(shop
     assert "to is 'soon'; expected is a time in ISO 8601" in text
 
 
+def test_a_slice_by_a_column_with_a_slash_has_its_page(shop: Recorded) -> None:
+    labels = {"dimension": "place/scene", "value": "ä%2F/?\n"}
+    shop.record(0, measured("gini", 0.2, **labels), check="exposure")
+    section = f"{SHOP}/sections/slices/place%2Fscene"
+    (own,) = [one for one in links(page(shop.web, section)) if "/gini?" in one]
+    (around,) = [one for one in links(page(shop.web, urljoin(section, own))) if "/slices/" in one]
+    text = page(shop.web, urljoin(f"{SHOP}/metrics/gini", around))
+    assert "Slice <bdi>place/scene = ä%2F/?[LF]</bdi>" in text
+    assert names(text) == ["gini dimension=place/scene value=ä%2F/?[LF]"]
+
+
 def test_one_window_is_no_windows(shop: Recorded) -> None:
     shop.record(0, measured("gini", 0.2), check="exposure")
     assert "1 window: lowest" in page(shop.web, f"{SHOP}/metrics/gini")
