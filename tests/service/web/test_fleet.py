@@ -71,6 +71,8 @@ def test_of_a_larger_fleet_the_most_urgent_are_shown_and_the_rest_is_counted(sho
     assert (len(lines(text)), found) == (COUNT, ["more-49"])
     assert "50 less urgent ones are not shown" in text
     assert "250 of 250 recommenders" in text
+    with client(Snapshot(shown.taken_at, (*more[:1], *shown.recommenders))) as web:
+        assert "1 less urgent one is not shown: search for its name." in web.get("/").text
 
 
 def test_a_recommenders_page_is_small_and_its_sections_hold_the_rest(web):
@@ -112,7 +114,15 @@ def test_a_form_without_a_script_searches_and_filters(web):
     assert lines(nothing) == []
     assert "No recommender fits the search." in nothing
     assert 'value="&lt;script&gt;nobody"' in nothing
-    assert web.get("/?state=nonsense").status_code == 200
+
+
+def test_the_form_names_a_state_that_no_recommender_has(web):
+    text = web.get("/?state=no_data").text
+    assert lines(text) == []
+    assert '<option value="no_data" selected>no data (0)</option>' in text
+    assert text.count(" selected>") == 1
+    assert '<option value="&lt;b&gt;" selected>&lt;b&gt; (0)</option>' in web.get("/?state=%3Cb%3E").text
+    assert "(0)" not in web.get("/").text
 
 
 def test_an_unchanged_page_is_not_sent_again(web):
