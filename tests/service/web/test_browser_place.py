@@ -157,6 +157,16 @@ def test_the_link_of_an_alert_to_a_section_opens_it(browser, site, path, section
     until(browser, lambda _: browser.find_elements(By.CSS_SELECTOR, f"#{section} table"))
 
 
+def test_an_address_that_ends_in_any_text_leaves_the_page_alive(browser, site):
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get(site.url("/?state=violated#100%"))
+    until(browser, lambda _: browser.execute_script("return document.readyState") == "complete")
+    assert [one for one in browser.get_log("browser") if "URIError" in one["message"]] == []
+    browser.find_element(By.ID, "q").send_keys("nobody")
+    until(browser, lambda _: "q=nobody" in browser.current_url)
+
+
 def test_a_monitor_that_does_not_answer_is_said_and_the_page_stays(browser, site):
     browser.get(site.url("/recommenders/shop"))
     note = browser.find_element(By.ID, "update")
@@ -164,7 +174,8 @@ def test_a_monitor_that_does_not_answer_is_said_and_the_page_stays(browser, site
     site.server.stop()
     browser.execute_async_script(REFRESH)
     assert note.is_displayed()
-    assert "this page may be out of date" in note.text
+    assert note.text.startswith("The monitor has not answered as it should since ")
+    assert note.text.endswith(" UTC: this page may be out of date.")
     assert note.get_attribute("role") == "status"
     assert "blacklist" in browser.find_element(By.CSS_SELECTOR, ".attention").text
 

@@ -74,7 +74,7 @@ async function refresh(url = location.href) {
     }
     note.hidden = true;
   } catch {
-    if (note.hidden) note.textContent = `The monitor does not answer since ${new Date().toISOString().slice(11, 16)} UTC: this page may be out of date.`;
+    if (note.hidden) note.textContent = `The monitor has not answered as it should since ${new Date().toISOString().slice(11, 16)} UTC: this page may be out of date.`;
     note.hidden = false;
   }
   for (const section of document.querySelectorAll("details[data-src][open]")) load(section);
@@ -105,7 +105,13 @@ document.addEventListener(
 );
 
 function openNamed() {
-  const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let id = location.hash.slice(1);
+  try {
+    id = decodeURIComponent(id);
+  } catch {
+    // An address may end in any text, also in a lone `%`.
+  }
+  const named = document.getElementById(id);
   if (named?.matches("details")) named.open = true;
 }
 addEventListener("hashchange", openNamed);
