@@ -27,6 +27,7 @@ from monitor.settings.recommender import RecommenderSettings
 
 log = logging.getLogger(__name__)
 
+_PARAMETERS = ("start", "end", "refresh")  # `refresh` is of every page
 _NOTHING_JUDGED = (
     "No window has been judged yet, so there is nothing to draw. Choose a span to draw it anyway."
 )
@@ -132,6 +133,10 @@ def known_files(store: Store | None) -> Callable[[str, Log], None]:
 
 def _span(asked: QueryParams, state: RecommenderState, settings: RecommenderSettings) -> Window | None:
     """The span that the query asks for, by default the newest judged window; None if none was judged."""
+    for name in asked:
+        if name not in _PARAMETERS:
+            what = quoted(name, VALUE_LENGTH, "...")
+            raise SpanError(f"There is no parameter {what} at this address. It takes start, end.")
     start, end = (_moment(name, asked.get(name, "")) for name in ("start", "end"))
     if start is None and end is None:
         return newest_window(state)

@@ -136,6 +136,11 @@ def test_a_span_of_the_query_is_read_and_links_lead_to_its_neighbours(web):
         ("start=" + quote(HOSTILE), "&lt;script&gt;"),
         ("start=%00", "is no time between 1970 and 2199"),
         ("start=" + "9" * 3000, "is no time between 1970 and 2199"),
+        (
+            "from=2026-03-02T10:00:00Z",
+            "There is no parameter &#39;from&#39; at this address. It takes start, end.",
+        ),
+        (quote(HOSTILE) + "=1", "&lt;script&gt;"),
     ],
 )
 def test_a_wrong_span_is_refused_with_a_sentence(web, query, sentence):
