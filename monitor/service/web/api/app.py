@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from monitor.service.web.api.links import ROOT, Links
 from monitor.service.web.api.openapi import openapi
 from monitor.service.web.api.parameters import Query, read_query
 from monitor.service.web.api.refusal import Refusal
+from monitor.service.web.conditional import conditional
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +55,8 @@ def make_api(current: Callable[[], Snapshot], store: Store, *, url: str, docs_ur
         names = {name: request.path_params[name] for name in endpoint.names}
         content = endpoint.handler(context, asked, **names)
         if isinstance(content, Answer):
-            return _tagged(request, _json(content), _JSON)
-        response = _tagged(request, content.encode("utf-8"), _SVG)
+            return conditional(request, _json(content), _JSON)
+        response = conditional(request, content, _SVG)
         response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"  # pages of a wiki show the badge
         return response
 
@@ -64,7 +64,7 @@ def make_api(current: Callable[[], Snapshot], store: Store, *, url: str, docs_ur
 
     def described(request: Request) -> Response:
         read_query(Query, request.query_params.multi_items())
-        return _tagged(request, document, _JSON)
+        return conditional(request, document, _JSON)
 
     app = Starlette(
         routes=[
@@ -92,20 +92,6 @@ def _any_text(endpoint: Endpoint) -> str:
 def _json(content: Answer) -> bytes:
     # In ASCII: a hostile text of a log cannot do harm in a terminal.
     return content.model_dump_json(exclude_unset=True, ensure_ascii=True).encode("ascii")
-
-
-def _tagged(request: Request, body: bytes, media_type: str) -> Response:
-    """The answer with its entity tag, or 304 if the client has it. The tag is weak, because of gzip."""
-    tag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-    if _matches(request.headers.get("if-none-match", ""), tag):
-        return Response(status_code=304, headers=headers)
-    return Response(body, media_type=media_type, headers=headers)
-
-
-def _matches(given: str, tag: str) -> bool:
-    tags = [one.strip() for one in given.split(",")]
-    return "*" in tags or tag.removeprefix("W/") in [one.removeprefix("W/") for one in tags]
 
 
 def _problem(status: int, detail: str, headers: Any = None, **more: Any) -> Response:

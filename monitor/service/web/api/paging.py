@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from monitor.core.text import encodable
 from monitor.service.web.api.answers import PageOf
 from monitor.service.web.api.parameters import Paging
-from monitor.service.web.api.refusal import wrong_parameter
+from monitor.service.web.api.refusal import Refusal, wrong_parameter
 
 KeyPart = str | int
 Key = tuple[KeyPart, ...]
@@ -66,11 +66,14 @@ def read_cursor(cursor: str, types: Sequence[type]) -> Key:
         key = None
     fits = isinstance(key, list) and [type(part) for part in key] == list(types)
     if not fits or not all(map(_is_possible, key)):
-        expected = "the `next_cursor` of a page of this address"
-        raise wrong_parameter(
-            "cursor", f"This cursor is not of this address; expected is {expected}.", expected
-        )
+        raise wrong_cursor()
     return tuple(key)
+
+
+def wrong_cursor() -> Refusal:
+    """The refusal of a cursor that is none of the address."""
+    expected = "the `next_cursor` of a page of this address"
+    return wrong_parameter("cursor", f"This cursor is not of this address; expected is {expected}.", expected)
 
 
 def _is_possible(part: object) -> bool:

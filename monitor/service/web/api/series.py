@@ -44,7 +44,7 @@ from monitor.service.web.api.context import (
     newest_band,
     result_answer,
 )
-from monitor.service.web.api.paging import cursor_of, page_of, read_cursor
+from monitor.service.web.api.paging import cursor_of, page_of, read_cursor, wrong_cursor
 from monitor.service.web.api.parameters import HistoryQuery, ResultsQuery, SeriesQuery
 from monitor.service.web.api.refusal import Refusal
 
@@ -234,5 +234,5 @@ def _place(cursor: str) -> RowKey:
     try:
         times = [schema.from_microseconds(int(one)) for one in (end, start)]
     except OverflowError:
-        raise Refusal(400, "This cursor is not of this address.", parameter="cursor") from None
+        raise wrong_cursor() from None
     return RowKey(times[0], times[1], str(check), int(number))

@@ -10,9 +10,8 @@ from monitor.history.browse import window_page
 from monitor.history.reads import Evaluated
 from monitor.service.web.api.answers import CheckedAnswer, PageOf, WindowAnswer
 from monitor.service.web.api.context import Context
-from monitor.service.web.api.paging import cursor_of, read_cursor
+from monitor.service.web.api.paging import cursor_of, read_cursor, wrong_cursor
 from monitor.service.web.api.parameters import WindowsQuery
-from monitor.service.web.api.refusal import Refusal
 
 
 def windows(context: Context, asked: WindowsQuery, recommender: str) -> PageOf[WindowAnswer]:
@@ -60,4 +59,4 @@ def _window(cursor: str) -> Window:
     try:
         return Window(*(schema.from_microseconds(int(one)) for one in (start, end)))
     except (OverflowError, ValueError):
-        raise Refusal(400, "This cursor is not of this address.", parameter="cursor") from None
+        raise wrong_cursor() from None
