@@ -12,9 +12,9 @@ import pyarrow as pa
 import typer
 
 from monitor.cli.export import check_name
-from monitor.cli.judge import held_span, load, why_empty
+from monitor.cli.judge import held_span, load, why_empty, why_unread
 from monitor.cli.one_off import OneOff, one_off
-from monitor.cli.terminal import NOT_JUDGED, OK, fail, progress
+from monitor.cli.terminal import NOT_JUDGED, OK, fail, note, progress
 from monitor.config.checks.check import Checked
 from monitor.core import columns as c
 from monitor.core.results import Result, Status, Window
@@ -56,13 +56,13 @@ def estimated(path: Path, asked: Asked) -> tuple[list[Judged], int]:
     now = datetime.now(UTC)
     with one_off(config, logging, salt="") as once, progress(0, f"{name}: reading the logs") as step:
         once.look(now, step)
+        span = _span(once, asked, now)
         columns = once.evaluator.source.schema(c.EXPOSURES)
         _require(columns, c.PROPENSITY, name)
         if asked.column is not None:
             _require(columns, asked.column, name)
         for column in asked.context:
             _require(columns, column, name, a_number=False)
-        span = _span(once, asked, now)
         target, by_position = None, c.POSITION in columns
         if asked.target is not None:
             other = _chosen(config, checked, asked.target, "--target")
@@ -87,6 +87,8 @@ def _counted(
         found = target_cells(once.runtime.engine, source, _span(once, asked, now), by_position)
         if found is None:
             fail(f"{name}: its exposures have no row in this span, so its policy is unknown", NOT_JUDGED)
+        if why := why_unread(source.logs[c.EXPOSURES]):
+            note(f"{why}; the policy of {name} is that of the other files")
         return found.to_pyarrow(), by_position
 
 

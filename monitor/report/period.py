@@ -16,7 +16,6 @@ from monitor.core.results import Result, ResultKind, Status, Window, worst_statu
 from monitor.core.text import visible
 from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.violations import PastViolation, past_violations
-from monitor.judging.registry import CHECKS_OF
 from monitor.models.specs import CAUSE_LABEL
 from monitor.report.causes import cause_name, causes_of, is_cause, share_text
 from monitor.report.judged import title
@@ -26,6 +25,7 @@ from monitor.report.period_changes import Change, changes_of
 from monitor.report.period_means import Compared, compared_means
 from monitor.report.period_trends import trends_of
 from monitor.report.trend import Trend
+from monitor.report.window_verdict import OF_LOGS, window_verdict
 from monitor.settings.recommender import RecommenderSettings
 
 _DAY: Final = timedelta(days=1)
@@ -36,7 +36,6 @@ _ALWAYS_JUDGED: Final = frozenset({
     ResultKind.RULE, ResultKind.LOG, ResultKind.GAP, ResultKind.DRIFT, ResultKind.ANOMALY,
     ResultKind.SUBSTITUTION, ResultKind.FORECAST, ResultKind.EXPERIMENT,
 })  # fmt: skip
-_OF_LOGS: Final = frozenset(check for checks in CHECKS_OF.values() for check in checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +185,13 @@ def _verdicts(evaluated: Sequence[Evaluated], length: timedelta) -> dict[Window,
     """The worst verdict of each window over its checks; drifts and platforms have windows of their own.
 
     Windows of another length count if a check of the logs judged them: the config had another `window` then.
-    A check of the history without data, such as of bands that are still learnt, is no verdict on the window.
     """
-    found: dict[Window, list[Status]] = {}
-    of_logs = {one.window for one in evaluated if one.check in _OF_LOGS}
+    found: dict[Window, list[Evaluated]] = {}
+    of_logs = {one.window for one in evaluated if one.check in OF_LOGS}
     for one in evaluated:
         if one.window.length == length or one.window in of_logs:
-            says_nothing = one.status is Status.NO_DATA and one.check not in _OF_LOGS
-            found.setdefault(one.window, []).extend([] if says_nothing else [one.status])
-    return {window: worst_status(found[window]) for window in sorted(found)}
+            found.setdefault(one.window, []).append(one)
+    return {window: window_verdict(found[window]) for window in sorted(found)}
 
 
 def _expected(span: Window, length: timedelta, now: datetime) -> list[Window]:

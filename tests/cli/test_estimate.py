@@ -99,6 +99,27 @@ def test_a_target_without_a_row_in_the_span_gives_no_estimate(tmp_path):
     assert "wanted: its exposures have no row in this span, so its policy is unknown" in ran.err
 
 
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    make_logs(tmp_path, 1)
+    (tmp_path / "wanted-2.parquet").write_bytes(b"PAR1 is not all")
+    config = tmp_path / "config.yaml"
+    config.write_text(config.read_text("utf-8").replace("wanted.parquet", '"wanted*.parquet"'), "utf-8")
+    ran = command(tmp_path, "-r", "logged", "--target", "wanted")
+    assert ran.code == 0
+    said = " ".join(ran.err.split())
+    assert "1 of 2 files are skipped, such as" in said
+    assert "the policy of wanted is that of the other files" in said
+
+
+def test_a_log_whose_only_file_cannot_be_read_names_the_file_and_no_missing_column(tmp_path):
+    make_logs(tmp_path, 1)
+    (tmp_path / "logged.parquet").write_bytes(b"PAR1 is not all")
+    ran = command(tmp_path, "-r", "logged", "--target", "wanted")
+    assert ran.code == 3
+    assert "logged.parquet" in ran.err
+    assert "propensity" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -315,6 +315,8 @@ def test_a_span_after_all_windows_is_empty(shop: Recorded) -> None:
     text = page(shop.web, f"{SHOP}/metrics/gini?from=2026-01-02")
     assert "2026-01-02 00:00 to 01:00 UTC" in text
     assert "No window of this span has a result." in text
+    assert "Nothing was judged in this span" in text
+    assert "Nothing was violated" not in text
 
 
 def test_a_slice_whose_value_is_blank_can_be_seen_and_its_link_works(shop: Recorded) -> None:

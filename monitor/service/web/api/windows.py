@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.core.results import Window, worst_status
+from monitor.core.results import Window
 from monitor.history import schema
 from monitor.history.browse import window_page
 from monitor.history.reads import Evaluated
+from monitor.report.window_verdict import window_verdict
 from monitor.service.web.api.answers import CheckedAnswer, PageOf, WindowAnswer
 from monitor.service.web.api.context import Context
 from monitor.service.web.api.paging import cursor_of, read_cursor, wrong_cursor
@@ -33,7 +34,7 @@ def _answer(context: Context, checks: Sequence[Evaluated]) -> WindowAnswer:
         recommender=first.recommender,
         window_start=first.window.start,
         window_end=first.window.end,
-        status=worst_status(one.status for one in checks),
+        status=window_verdict(checks),
         checks=[
             CheckedAnswer(
                 check=one.check,

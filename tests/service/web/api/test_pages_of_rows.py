@@ -254,3 +254,12 @@ def test_labels_and_evidence_may_be_any_text_and_are_found_again(values, number)
             asked = {"label": f"value={encodable(value)}"}
             (found,) = shop.every(f"{SHOP}/series/rule", **asked)
             assert found["labels"]["value"] == encodable(value)
+
+
+def test_a_healthy_window_is_ok_while_its_bands_are_learnt(shop: Recorded) -> None:
+    shop.record(0, replace(measured("gini", 0.2), threshold=0.5, bound="max"), check="exposure")
+    unknown = replace(measured("gini", 0.2), status=Status.NO_DATA, value=None)
+    shop.record(0, replace(unknown, metric="deviation", kind=ResultKind.BAND), check="bands")
+    (window,) = shop.every(f"{SHOP}/windows")
+    assert window["status"] == "ok"
+    assert {one["check"]: one["status"] for one in window["checks"]} == {"exposure": "ok", "bands": "no_data"}
