@@ -11,7 +11,13 @@ from great_expectations.core import ExpectationSuite
 from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
 from great_expectations.datasource.fluent.interfaces import Batch
 from great_expectations.execution_engine.execution_engine import ExecutionEngine
-from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.core.expect_column_proportion_of_non_null_values_to_be_between import (
+    ExpectColumnProportionOfNonNullValuesToBeBetween,
+)
+from great_expectations.expectations.core.expect_column_stdev_to_be_between import (
+    ExpectColumnStdevToBeBetween,
+)
+from great_expectations.expectations.expectation import ColumnAggregateExpectation, Expectation
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 from great_expectations.expectations.registry import get_metric_kwargs
 from great_expectations.validator.metric_configuration import MetricConfiguration
@@ -143,10 +149,11 @@ def _validate(
 ) -> dict[int, Outcome]:
     numbered = [_numbered(expectations[number], number) for number in numbers]
     results = batch.validate(ExpectationSuite(name="window", expectations=numbered), result_format=FORMAT)
-    return {
-        int((result.expectation_config.meta or {})["number"]): outcome_of(result, count_rows)  # type: ignore[union-attr]
-        for result in results.results
-    }
+    outcomes = {}
+    for result in results.results:
+        number = int((result.expectation_config.meta or {})["number"])  # type: ignore[union-attr]
+        outcomes[number] = _outcome_of(result, expectations[number], batch, count_rows)
+    return outcomes
 
 
 def _numbered(expectation: Expectation, number: int) -> Expectation:
@@ -157,11 +164,16 @@ def _numbered(expectation: Expectation, number: int) -> Expectation:
     return copy
 
 
-def outcome_of(result: Any, count_rows: Callable[[], int]) -> Outcome:
+def _outcome_of(
+    result: Any, expectation: Expectation, batch: Batch, count_rows: Callable[[], int]
+) -> Outcome:
     """What one result of GX counted."""
     error = short_message(result.exception_info)
     if error is not None:
         return Outcome(error=error)
+    if isinstance(expectation, ColumnAggregateExpectation):
+        # The counts in its result are none of rows, and its observed value is None for NaN as for nothing.
+        return _of_whole(result.success, _is_measured(expectation, batch))
     counts: dict[str, Any] = result.result or {}
     violations = counts.get("unexpected_count")
     if violations is not None:
@@ -169,12 +181,31 @@ def outcome_of(result: Any, count_rows: Callable[[], int]) -> Outcome:
         return Outcome(samples=judged, violations=int(violations))
     if "element_count" in counts:  # counted over no rows, where a sum is NULL
         return Outcome()
-    if "observed_value" in counts and counts["observed_value"] is None:
-        return Outcome(whole=True)  # such as the maximum of a column without a value
     rows = count_rows()
     if result.expectation_config.type == "unexpected_rows_expectation":  # on Spark
         return Outcome(samples=rows, violations=min(int(counts.get("observed_value") or 0), rows))
-    return Outcome(samples=min(rows, 1), violations=0 if result.success or not rows else 1, whole=True)
+    return _of_whole(result.success, rows > 0)
+
+
+def _of_whole(success: bool, judged: bool) -> Outcome:
+    return Outcome(samples=int(judged), violations=int(judged and not success), whole=True)
+
+
+def _is_measured(expectation: ColumnAggregateExpectation, batch: Batch) -> bool:
+    """Whether the rows give what the expectation is about, such as the maximum of a column."""
+    domain = {name: getattr(expectation, name) for name in ("row_condition", "condition_parser")}
+    metric, fewest = "column_values.null.unexpected_count", 1  # the rows with a value
+    if isinstance(expectation, ExpectColumnProportionOfNonNullValuesToBeBetween):
+        metric = "table.row_count"
+    else:
+        domain["column"] = expectation.column
+    if isinstance(expectation, ExpectColumnStdevToBeBetween):
+        fewest = 2
+    engine = batch.datasource.get_execution_engine()
+    found = MetricsCalculator(engine, show_progress_bars=False).get_metric(
+        MetricConfiguration(metric, {**domain, "batch_id": batch.id}, {})
+    )
+    return int(found or 0) >= fewest
 
 
 def violating_rows(

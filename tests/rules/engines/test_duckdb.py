@@ -112,6 +112,64 @@ def test_a_column_without_a_value_has_no_maximum_to_judge(engine):
     ] * 6
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "arguments", "violated"),
+    [
+        ("'a'", "expect_column_distinct_values_to_be_in_set", {"value_set": ["a"]}, False),
+        ("'b'", "expect_column_distinct_values_to_be_in_set", {"value_set": ["a"]}, True),
+        ("'a'", "expect_column_distinct_values_to_contain_set", {"value_set": ["a"]}, False),
+        ("'b'", "expect_column_distinct_values_to_contain_set", {"value_set": ["a"]}, True),
+        ("'a'", "expect_column_distinct_values_to_equal_set", {"value_set": ["a"]}, False),
+        ("'b'", "expect_column_distinct_values_to_equal_set", {"value_set": ["a", "c"]}, True),
+        ("'nan'::DOUBLE", "expect_column_max_to_be_between", {"max_value": 1}, True),
+        ("'nan'::DOUBLE", "expect_column_mean_to_be_between", {"max_value": 1}, True),
+        ("NULL", "expect_column_proportion_of_non_null_values_to_be_between", {"min_value": 1}, True),
+    ],
+)
+def test_an_expectation_about_a_whole_column_is_judged_whatever_its_observed_value(
+    engine, values, kind, arguments, violated
+):
+    engine.connection.execute(f"CREATE TABLE t AS SELECT {values} AS x")
+    (outcome,) = engine.judge("t", [expectation(kind, column="x", **arguments)])
+    assert (outcome.samples, outcome.violations, outcome.whole) == (1, violated, True), outcome.error
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("expect_column_distinct_values_to_be_in_set", {"value_set": ["a"]}),
+        ("expect_column_distinct_values_to_equal_set", {"value_set": ["a"]}),
+        ("expect_column_most_common_value_to_be_in_set", {"value_set": ["a"]}),
+        ("expect_column_unique_value_count_to_be_between", {"min_value": 1}),
+        ("expect_column_proportion_of_unique_values_to_be_between", {"min_value": 0.5}),
+    ],
+)
+def test_a_whole_column_without_a_value_is_never_violated(engine, kind, arguments):
+    engine.connection.execute("CREATE TABLE t AS SELECT NULL::VARCHAR AS x")
+    (outcome,) = engine.judge("t", [expectation(kind, column="x", **arguments)])
+    assert (outcome.samples, outcome.violations, outcome.error) == (0, 0, None)
+
+
+def test_a_whole_column_has_no_value_where_its_row_condition_leaves_none(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT * FROM (VALUES (5, 'a'), (NULL, 'b')) AS t(x, scene)")
+    rules = [
+        expectation(
+            "expect_column_unique_value_count_to_be_between",
+            column="x",
+            min_value=2,
+            row_condition=f"col(\"scene\") == '{scene}'",
+        )
+        for scene in "abc"
+    ]
+    assert [(one.samples, one.violations) for one in engine.judge("t", rules)] == [(1, 1), (0, 0), (0, 0)]
+
+
+def test_the_deviation_of_a_single_value_is_not_judged(engine):
+    engine.connection.execute("CREATE TABLE t AS SELECT 7 AS x")
+    rule = expectation("expect_column_stdev_to_be_between", column="x", max_value=1)
+    assert engine.judge("t", [rule])[0].samples == 0
+
+
 def test_a_query_expectation_counts_its_rows_and_fetches_only_the_evidence(engine):
     engine.connection.execute("CREATE TABLE t AS SELECT range AS n FROM range(100000)")
     query = "SELECT * FROM {batch} WHERE n >= 10"
