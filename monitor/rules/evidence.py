@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from monitor.rules.rule import LoadedRule
 
 MAX_COLUMNS = 16  # of a row that a rule's own query gives
 _ALWAYS = (REQUEST_ID, USER_ID, ITEM_ID, TS, POSITION, SCORE, AHEAD_SECONDS, WRITTEN_AT)
+_OF_USERS = re.compile(rf"(?i){USER_ID}(_\d+)*")
+"""DuckDB numbers columns of the same name, as in a query that joins the rows with themselves: `user_id_1`."""
 _ORDER = (TS, REQUEST_ID, USER_ID, ITEM_ID, POSITION)
 
 
@@ -33,12 +36,16 @@ def order_of(present: Iterable[str]) -> list[str]:
 def readable_rows(
     rows: Sequence[Mapping[str, Any]], *, salt: str | None, extra: Mapping[str, Any] | None = None
 ) -> tuple[Mapping[str, Any], ...]:
-    """The rows with values that JSON can hold; user ids hashed with the salt unless it is None."""
+    """The rows with values that JSON can hold; user ids hashed with the salt unless it is None.
+
+    >>> readable_rows([{"user_id": "u1", "note": "b"}], salt="s")
+    ({'user_id': 'e500bb1b574a', 'note': 'b'},)
+    """
     return tuple(
         {
             **{
                 name: _hashed(value, salt)
-                if name == USER_ID and salt is not None
+                if salt is not None and _OF_USERS.fullmatch(name)
                 else json_value(value, longest=EVIDENCE_LENGTH, depth=0)
                 for name, value in list(row.items())[:MAX_COLUMNS]
             },

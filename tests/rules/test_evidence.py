@@ -24,6 +24,18 @@ def test_users_are_hashed_with_the_salt_unless_hashing_is_off(world):
     assert "u0000" not in json.dumps(hashed["a"])
 
 
+def test_users_are_hashed_in_every_column_that_a_join_of_the_rows_gives(world):
+    put(world, score=7.0)
+    query = "SELECT a.*, b.* FROM {batch} AS a JOIN {batch} AS b USING (request_id) WHERE a.score = 7"
+    source = world.suite(
+        "  - type: unexpected_rows_expectation\n"
+        f"    kwargs: {{unexpected_rows_query: '{query}'}}\n"
+        "    meta: {rule: r, kind: hard}\n"
+    )
+    (row, *_) = world.check(source, salt="a")["r"].evidence
+    assert "u0000" not in json.dumps(row)
+
+
 def test_evidence_is_bounded_in_rows_and_in_the_length_of_a_value(world):
     for request in range(50):
         put(world, request, item_id="x" * 10_000_0)
