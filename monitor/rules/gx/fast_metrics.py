@@ -175,11 +175,11 @@ class Between(ColumnValuesBetween):
 
 
 def _repeated(selectable: Any, columns: list[str]) -> sa.Select[Any]:
-    """The groups that occur more than once, each with how often (`repeats`)."""
+    """The groups that occur more than once, each with how often (`repeats`); column `a` is `repeated_a`."""
     source = selectable.subquery() if isinstance(selectable, sa.Select) else selectable
     named: list[Any] = [sa.column(name) for name in columns]
     return (
-        sa.select(*named, sa.func.count().label("repeats"))
+        sa.select(*[one.label(f"repeated_{one.name}") for one in named], sa.func.count().label("repeats"))
         .select_from(source)
         .group_by(*named)
         .having(sa.func.count() > 1)
@@ -204,9 +204,9 @@ class CompoundUnique(MulticolumnMapMetricProvider):
     def _sqlalchemy(cls, column_list: Any, **kwargs: Any) -> Any:  # noqa: N805
         names = [column.name for column in column_list]
         groups = _repeated(kwargs["_table"], names).subquery("repeated")
-        # The inner names would hide the outer ones of the same name, so the groups get names of their own.
-        keys = sa.select(*[groups.c[name].label(f"repeated_{name}") for name in names]).correlate(None)
-        return sa.not_(sa.tuple_(*column_list).in_(keys))
+        # The group of a row with a missing value is found as well: it was counted.
+        same = [groups.c[f"repeated_{one.name}"].is_not_distinct_from(one) for one in column_list]
+        return sa.not_(sa.exists(sa.select(1).select_from(groups).where(*same)))
 
 
 class CompoundUniqueCount(MetricProvider):

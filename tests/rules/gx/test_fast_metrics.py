@@ -42,6 +42,13 @@ def test_compound_uniqueness_counts_every_row_of_a_repeated_group(engine):
     assert engine.evidence("exposures", rule, ["a", "b"], ["a"], 10) == [{"a": 1, "b": "x"}] * 2
 
 
+def test_compound_uniqueness_shows_the_rows_with_a_missing_value_that_it_counts(engine):
+    rule = expectation("expect_compound_columns_to_be_unique", column_list=["a", "b"])
+    columns = {"a": [1, 1, 2], "b": [None, None, "x"]}
+    assert on_duckdb(engine, columns, rule) == (3, 2)
+    assert engine.evidence("exposures", rule, ["a", "b"], ["a"], 10) == [{"a": 1, "b": None}] * 2
+
+
 def test_compound_uniqueness_can_ignore_rows_with_missing_values(engine):
     rule = expectation(
         "expect_compound_columns_to_be_unique",
