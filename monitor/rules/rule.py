@@ -75,8 +75,9 @@ class LoadedRule:
 
     @property
     def speaks_a_dialect(self) -> bool:
-        """Whether its SQL or its regular expression is read by each engine in its own way."""
-        return "regex" in type(self.expectation).__name__.lower() or query_of(self.expectation) is not None
+        """Whether its SQL, regular expression or type of a column is read by each engine in its own way."""
+        words = self.expectation.expectation_type.split("_")
+        return not {"regex", "type"}.isdisjoint(words) or query_of(self.expectation) is not None
 
     def mentions(self, column: str) -> bool:
         """Whether the arguments name this column anywhere, row conditions and queries included."""

@@ -23,7 +23,7 @@ from great_expectations.expectations.registry import get_metric_kwargs
 from great_expectations.validator.metric_configuration import MetricConfiguration
 from great_expectations.validator.metrics_calculator import MetricsCalculator
 
-from monitor.rules.expectations import custom  # noqa: F401 - importing it registers them with GX
+from monitor.rules.expectations import custom, types  # noqa: F401 - importing registers them with GX
 from monitor.rules.gx.internals import condition_from_text
 from monitor.rules.gx.messages import short_message
 from monitor.rules.gx.plan import FORMAT

@@ -46,9 +46,9 @@ __all__ = [
     "pydantic",
 ]
 
-# For each condition GX registers a generic count, and warns where one of ours takes its place.
+# GX warns where one of our counts or expectations takes the place of its own.
 logging.getLogger("great_expectations.expectations.registry").addFilter(
-    lambda record: "overwriting metric_provider" not in record.getMessage()
+    lambda record: "overwriting" not in record.getMessage().lower()
 )
 
 _Condition = TypeVar("_Condition", bound=Callable[..., Any])
