@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -183,10 +182,19 @@ def _parquet(path: str, column: str, data: bytes) -> list[str]:
             raise ListFileError(f"the list file {path} has no column {column!r}; {_NAME_IT}")
         column = table.column_names[0]
     ids = table.column(column).drop_null()
-    if pa.types.is_floating(ids.type):  # whole numbers with gaps, as pandas writes them
-        known = [value for value in ids.to_pylist() if not math.isnan(value)]
-        return [f"{value:.0f}" if value.is_integer() else str(value) for value in known]
-    return [str(value) for value in ids.to_pylist()]
+    if pa.types.is_nested(ids.type):
+        raise ListFileError(
+            f"the list file {path} holds no ids in its column {column!r} but values of the type {ids.type}; "
+            "write one id a row"
+        )
+    return [_text(value) for value in ids.to_pylist() if value == value]  # noqa: PLR0124 - NaN is no id
+
+
+def _text(value: object) -> str:
+    """An id as text: a whole number with gaps, as pandas writes it, and bytes, as Hive writes text, too."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _integer(text: str) -> int | None:

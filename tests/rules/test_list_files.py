@@ -51,6 +51,26 @@ def test_a_parquet_with_one_column_needs_no_name(files, tmp_path):
     assert files.read(tmp_path / "a.parquet").integers == (7, 8)
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(1)])
+def test_ids_that_a_parquet_holds_as_bytes_are_text(files, tmp_path, kind):
+    pq.write_table(pa.table({"item_id": pa.array([b"a", None, b"7"], kind)}), tmp_path / "a.parquet")
+    assert files.read(tmp_path / "a.parquet").values == ("a", "7")
+
+
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [
+        ([["a"], ["b"]], "no ids in its column 'item_id' but values of the type list<"),
+        ([{"id": "a"}], "but values of the type struct<"),
+        ([b"\xff"], "is not UTF-8 text"),
+    ],
+)
+def test_a_parquet_whose_values_are_no_ids_is_refused(files, tmp_path, ids, says):
+    pq.write_table(pa.table({"item_id": ids}), tmp_path / "a.parquet")
+    with pytest.raises(ListFileError, match=says):
+        files.read(tmp_path / "a.parquet")
+
+
 def test_a_replaced_file_is_read_again_and_has_another_version(files, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a\n")
