@@ -26,6 +26,7 @@ from monitor.core.text import NAME_LENGTH, visible
 FORMATS = (".csv", ".txt", ".parquet")
 _NAME_IT = "set the pack's parameter blacklist_column, or list_column in your own suite"
 _KEPT = 32  # contents kept in memory; a monitor has a handful of lists
+_KEPT_VERSIONS = 2  # of one list: a window that is being judged may use the one before
 _SIGNED_LIMIT = 2**63
 _WHOLE = range(-_SIGNED_LIMIT, 2**64)  # what a signed or an unsigned column of 64 bits can hold
 _WHOLE_TYPE = pa.decimal128(20, 0)  # holds all of them
@@ -45,6 +46,7 @@ class ListContent:
     """
 
     path: str
+    column: str
     version: str
     values: tuple[str, ...]
 
@@ -126,11 +128,14 @@ class ListFiles:
         except OSError as error:
             raise ListFileError(f"the list file {path} cannot be read: {error.strerror}") from error
         version = digest(column.encode() + b"\0" + data, 12)
-        content = ListContent(path, version, _parse(path, column, data))
+        content = ListContent(path, column, version, _parse(path, column, data))
         with self._lock:
             self._newest[(path, column)] = (stamp, version)
             self._contents[(path, column, version)] = content
             self._contents.move_to_end((path, column, version))
+            versions = [key for key in self._contents if key[:2] == (path, column)]
+            for key in versions[:-_KEPT_VERSIONS]:
+                del self._contents[key]
             while len(self._contents) > _KEPT:
                 self._contents.popitem(last=False)
         return content

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import duckdb
 import sqlalchemy as sa
@@ -33,13 +33,20 @@ from monitor.rules.queries import UnsafeQuery, query_of
 
 _COPIED_ROWS = 100_000  # at a time
 _Answer = TypeVar("_Answer")
-_Plan = TypeVar("_Plan")
+_Plan = TypeVar("_Plan", bound="_ReadsLists")
 
 # GX writes each failed query to its log before it hands the failure back; the failure is reported by us.
 for _name in ("great_expectations.execution_engine", "great_expectations.validator"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 # It sets its own level, and writes about a docs site that is never built.
 logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
+
+
+class _ReadsLists(Protocol):
+    """A plan: the lists of ids that it reads, and whether as integers."""
+
+    @property
+    def lists(self) -> Sequence[tuple[ListContent, bool]]: ...
 
 
 class _Plans(Generic[_Plan]):
@@ -64,9 +71,17 @@ class _Plans(Generic[_Plan]):
         with self._lock:
             self._held.pop(key, None)
             if plan is not None:
+                self._drop_older_lists(plan)
                 self._held[key] = plan
             if len(self._held) > self._most:
                 self._held.popitem(last=False)
+
+    def _drop_older_lists(self, plan: _Plan) -> None:
+        """A list that is replaced every hour would be here in each of its versions, with all its ids."""
+        newest = {(one.path, one.column): one.version for one, _ in plan.lists}
+        for key, held in list(self._held.items()):
+            if any(newest.get((one.path, one.column), one.version) != one.version for one, _ in held.lists):
+                del self._held[key]
 
 
 @dataclass(frozen=True, slots=True)

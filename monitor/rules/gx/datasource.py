@@ -49,9 +49,7 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
     def __init__(self, **kwargs: Any) -> None:
         self.stop = threading.Event()
         self._raw: duckdb.DuckDBPyConnection | None = None
-        self._lists: dict[
-            tuple[str, bool], str
-        ] = {}  # (path, as integers) -> the table of its newest content
+        self._lists: dict[tuple[str, str, bool], str] = {}  # path, column, as integers: its newest table
         self._record: Record | None = None
         self._bundles: list[Sequence[MetricId]] = []  # the metrics of the bundled queries to come
         self._alone: list[Any] = []  # the queries of the metric that is computed by itself
@@ -199,7 +197,8 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
         if self._record is not None and (content, as_integers) not in self._record.lists:
             self._record.lists.append((content, as_integers))
         name = f"list_{content.version}_{'integers' if as_integers else 'strings'}"
-        old = self._lists.get((content.path, as_integers))
+        place = (content.path, content.column, as_integers)
+        old = self._lists.get(place)
         if old != name:
             self.raw.register("list_content", content.arrow(as_integers))
             try:
@@ -207,7 +206,7 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
                 self.raw.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT value FROM list_content')  # noqa: S608
             finally:
                 self.raw.unregister("list_content")
-            self._lists[(content.path, as_integers)] = name
+            self._lists[place] = name
             if old is not None and old not in self._lists.values():
                 self.raw.execute(f'DROP TABLE IF EXISTS "{old}"')
         return sa.table(name, sa.column("value"))

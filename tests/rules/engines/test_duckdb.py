@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 
 import duckdb
 import ibis
@@ -357,6 +359,41 @@ def test_a_new_engine_counts_by_the_plan_of_an_earlier_one_with_its_list(tmp_pat
     assert validated == [0, 1], "Great Expectations plans once, for the first engine"
 
 
+def banned_by(path, column="item_id"):
+    version = FILES.read(path, column).version
+    return expectation(
+        "expect_column_values_to_not_be_in_list_file",
+        column="item_id",
+        list_path=str(path),
+        list_column=column,
+        list_version=version,
+    )
+
+
+def test_two_columns_of_one_list_file_are_counted_by_one_plan(engine, tmp_path, monkeypatch):
+    path = tmp_path / "two.csv"
+    path.write_text("item_id,sku\na,b\n")
+    engine.connection.execute("CREATE TABLE two AS SELECT unnest(['a', 'b', 'b']) AS item_id")
+    rules = [banned_by(path), banned_by(path, "sku")]
+    assert [one.violations for one in engine.judge("two", rules)] == [1, 2]
+    monkeypatch.setattr(DuckDBRuleEngine, "_by_gx", lambda *_: {})
+    assert [one.violations for one in engine.judge("two", rules)] == [1, 2]
+
+
+def test_a_list_that_is_replaced_again_and_again_does_not_stay_in_memory(engine, tmp_path):
+    path = tmp_path / "often.txt"
+    engine.connection.execute("CREATE TABLE often AS SELECT unnest(['a', 'b']) AS item_id")
+    contents = []
+    for number in range(5):
+        path.write_text(f"a\nother{number}\n")
+        rule = banned_by(path)
+        contents.append(weakref.ref(FILES.read(path)))
+        assert engine.judge("often", [rule])[0].violations == 1
+        assert engine.evidence("often", rule, ["item_id"], [], 5) == [{"item_id": "a"}]
+    gc.collect()
+    assert [one() is None for one in contents] == [True, True, True, False, False]
+
+
 def test_the_query_of_evidence_is_planned_once_and_reads_the_table_of_each_window(tmp_path, monkeypatch):
     path = tmp_path / "blacklist.csv"
     planned = []
@@ -383,7 +420,7 @@ def test_the_query_of_evidence_is_planned_once_and_reads_the_table_of_each_windo
         one.close()
 
     monkeypatch.setattr(DuckDBRuleEngine, "_evidence_plan", counted)
-    for versioned, plans in ((True, 2), (False, 4)):
+    for versioned, plans in ((True, 3), (False, 4)):
         found: list[list[dict[str, object]]] = []
         planned.clear()
         for ids in (("e", "b", "d"), ("e", "b", "d"), ("c",), ("e", "b", "d")):
@@ -391,7 +428,9 @@ def test_the_query_of_evidence_is_planned_once_and_reads_the_table_of_each_windo
         assert [[row["item_id"] for row in rows] for rows in found] == [["b", "d"]] * 2 + [["c"], ["b", "d"]]
         assert [[row["window"] for row in rows] for rows in found] == [[0, 0], [1, 1], [2], [3, 3]]
         assert {row["say"] for rows in found for row in rows} == {"%(x)s :y $1 '"}
-        assert len(planned) == plans, "once for each version of the list; a list without one may have changed"
+        assert len(planned) == plans, (
+            "once for each change of the list; a list without a version may have changed"
+        )
 
 
 def test_values_of_an_expectation_reach_the_kept_query_unchanged(engine):
