@@ -84,6 +84,7 @@ class _SuiteReader:
         if not isinstance(defaults, dict):
             self._wrong("meta.parameters", "must be a mapping")
             defaults = {}
+        defaults = {str(name): value for name, value in defaults.items()}  # a name may be a number
         self.parameters = {**defaults, **self.source.parameters}
         used = names_in(entries) | set(defaults)
         for name in sorted(set(self.source.parameters) - used):

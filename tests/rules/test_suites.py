@@ -74,6 +74,17 @@ def test_parameters_come_from_the_config_before_the_suites_defaults(tmp_path):
     assert (rule.kwargs["min_value"], rule.kwargs["max_value"]) == (1, 5)
 
 
+def test_the_name_of_a_parameter_may_be_a_number(tmp_path):
+    given = suite(
+        tmp_path,
+        entry(kwargs="column: score, max_value: {$PARAMETER: 90}"),
+        head="meta: {parameters: {90: 0.5}}\n",
+    )
+    assert load_rules([given], tmp_path)[0].kwargs["max_value"] == 0.5
+    misspelt = given.model_copy(update={"parameters": {"91": 1}})
+    assert problems(misspelt, base=tmp_path) == ["rules[0].parameters.91: ours.yaml has no such parameter"]
+
+
 def test_a_null_parameter_leaves_its_rule_out(tmp_path):
     source = suite(
         tmp_path,

@@ -200,7 +200,10 @@ def _source(selectable: Any) -> Any:
 
 
 WHOLE_NUMBER = r"^(-?\d+)\.0+$"  # numbers with gaps are floating ones: 1.0 is 1
-_TRUTHS = ({"true", "1"}, {"false", "0"})
+_TRUTHS = (
+    {"true", "yes", "on", "1"},
+    {"false", "no", "off", "0"},
+)  # YAML reads `on_shelf_values: [on]` as true
 
 
 def shelf_words(values: Iterable[Any] | None) -> list[str]:
@@ -268,7 +271,8 @@ class ExpectColumnValuesToBeOnShelf(ColumnMapExpectation):
         from_column, until_column: catalog columns with the first and the first no longer valid time.
         status_column: a catalog column, a boolean or a word; at least one of these three is given.
         on_shelf_values: what the status of an item on the shelf is (default `[true]`), compared as text
-            without regard to case, 1.0 as 1, true as 1 and false as 0; a missing status is not judged.
+            without regard to case. true, yes, on, 1 and 1.0 are one status, and so are false, no, off, 0 and
+            0.0. A missing status is not judged.
         time_column: when the item was shown (default `ts`).
         catalog_table, catalog_column: default `catalog` and `item_id`.
         mostly: the smallest share of values that must hold (soft rules).

@@ -166,6 +166,26 @@ def test_a_status_of_one_is_true_however_it_is_written(engine, kind, good):
     assert on_duckdb(engine, columns, rule) == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("good", "off"), [(True, ["c", "d"]), ("On", ["c", "d"]), (False, ["a", "b"]), ("no", ["a", "b"])]
+)
+def test_a_status_of_yes_or_on_is_what_yaml_makes_of_it(engine, good, off):
+    engine.connection.execute(
+        "CREATE OR REPLACE TABLE catalog AS SELECT * FROM (VALUES ('a', 'yes'), ('b', 'On'), ('c', 'no'), "
+        "('d', 'off')) AS c(item_id, status)"
+    )
+    rule = expectation(
+        "expect_column_values_to_be_on_shelf",
+        column="item_id",
+        status_column="status",
+        on_shelf_values=[good],
+    )
+    columns = {"item_id": ["a", "b", "c", "d"], "ts": [pd.Timestamp("2026-01-01")] * 4}
+    assert on_duckdb(engine, columns, rule) == (4, 2)
+    rows = engine.evidence("exposures", rule, ["item_id"], ["item_id"], 5)
+    assert [row["item_id"] for row in rows] == off
+
+
 def test_on_shelf_needs_a_time_or_status_column():
     with pytest.raises(ValueError, match="at least one of from_column"):
         expectation("expect_column_values_to_be_on_shelf", column="item_id")
