@@ -41,7 +41,8 @@ def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
     if broken and outcome.whole:
         detail = f"the table {rule.table} as a whole violates the rule"
     elif broken:
-        detail = f"{outcome.violations:,} of {outcome.samples:,} violate the rule ({ratio:.3g})"
+        verb = "violates" if outcome.violations == 1 else "violate"
+        detail = f"{outcome.violations:,} of {outcome.samples:,} {verb} the rule ({ratio:.3g})"
         if rule.with_confidence:
             detail += f"; {rule.threshold:.3g} is allowed"
     return result_of(

@@ -46,6 +46,12 @@ def test_one_violation_in_millions_breaks_a_hard_rule(world):
     assert verdict(rule, Outcome(samples=10_000_000, violations=1)).status is Status.VIOLATED
 
 
+def test_one_row_violates_and_two_violate(world):
+    (rule,) = world.rules(RuleSettings(pack="blacklist", parameters=PACKS["blacklist"]))
+    details = [verdict(rule, Outcome(samples=1000, violations=n)).detail for n in (1, 2)]
+    assert details == ["1 of 1,000 violates the rule (0.001)", "2 of 1,000 violate the rule (0.002)"]
+
+
 def test_a_numeric_rule_is_hard_unless_it_says_mostly(world):
     text = (
         "  - type: expect_column_values_to_be_finite\n    kwargs: {column: score%s}\n"
