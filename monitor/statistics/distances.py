@@ -25,18 +25,25 @@ PSI_FLOOR = 1e-4
 def quantile_edges(reference: ArrayLike, bins: int = 10) -> Floats:
     """Inner edges of bins with equal numbers of reference values; fewer if values repeat.
 
-    The outer bins reach to infinity.
+    The outer bins reach to infinity. There are at least two bins, unless `bins` is 1 or all values are equal.
 
     >>> quantile_edges(range(9), 4).tolist()
     [2.0, 4.0, 6.0]
+    >>> quantile_edges([0.0] * 95 + [1.0, 2.0, 3.0, 4.0, 5.0]).tolist()  # 0 and above 0
+    [0.0]
 
     Raises ValueError where a value is NaN or infinite, or where there is none, or where bins < 1.
     """
     values = as_numbers(reference, "reference values")
     if bins < 1 or values.size == 0 or not bool(np.isfinite(values).all()):
         raise ValueError("edges need finite reference values, and at least one bin")
-    edges = np.unique(np.quantile(values, np.arange(bins + 1) / bins))
-    return np.asarray(edges[1:-1])
+    quantiles = np.quantile(values, np.arange(bins + 1) / bins)
+    inner = np.unique(quantiles)[1:-1]
+    least, largest = quantiles[0], quantiles[-1]
+    if inner.size or bins == 1 or least == largest:
+        return np.asarray(inner)
+    # Nearly all values are the least or the largest one. With one bin, no shift could be seen.
+    return np.array([least if quantiles[1] == least else values[values < largest].max()])
 
 
 def bin_counts(values: ArrayLike, edges: ArrayLike) -> NDArray[np.int64]:

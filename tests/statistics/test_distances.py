@@ -153,6 +153,22 @@ def test_edges_come_from_the_reference_and_the_outer_bins_are_open():
     assert bin_counts([], [1]).tolist() == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("reference", "edges"),
+    [
+        ([0] * 95 + [1, 2, 3, 4, 5], [0]),
+        ([1] * 95 + [0.1, 0.2, 0.3, 0.4, 0.5], [0.5]),
+        ([0] * 51 + [1] * 50, [0]),
+    ],
+)
+def test_a_shift_away_from_the_value_that_nearly_all_have_is_seen(reference, edges):
+    found = quantile_edges(reference)
+    assert found.tolist() == edges
+    moved = [0] * 20 + [1] * 80 if reference[0] == 0 else [1] * 20 + [0.1] * 80
+    assert psi(bin_counts(reference, found), bin_counts(moved, found)) > 0.1
+    assert quantile_edges(reference, 1).tolist() == []
+
+
 @given(values=st.lists(st.floats(-1e6, 1e6), min_size=20, max_size=60, unique=True))
 @settings(max_examples=60, deadline=None)
 def test_bins_hold_equally_many_reference_values(values):
