@@ -24,6 +24,7 @@ AggregateRow = Mapping[str, Any]
 
 NOTHING_SHOWN = "the window holds no exposures"
 NO_REQUESTS = "the window holds no requests"
+_TOO_LARGE = "the sums ran out of the range of float64"
 _ROUNDING = 1e-9
 
 SPLIT_LABEL: Final = "split"
@@ -60,8 +61,7 @@ class MetricSpec:
             number.
         sliced: False if the metric is never given by slice.
         of_rows: True if it is measured on single exposures or actions, not on lists or users. Only then does
-            it
-            have a meaning by position.
+            it have a meaning by position.
         counted: False if its number of samples is not exported.
         kind: the kind of its results.
         is_count: True if its values are counts; their band has the scale of counts.
@@ -307,7 +307,7 @@ class ResultBuilder:
     ) -> Result:
         """A measured number; one that is not finite is `undefined`, never shown."""
         if value is None or not math.isfinite(value):
-            return self.undefined(detail or "the sums ran out of the range of float64", samples)
+            return self.undefined("; ".join(filter(None, (_TOO_LARGE, detail))), samples)
         lower, upper = (None, None) if interval is None else map(round12, self._within(value, interval))
         return self._result(
             Status.OK, value=round12(value), samples=samples, lower=lower, upper=upper, detail=detail

@@ -42,8 +42,11 @@ def test_one_tiny_propensity_gives_an_effective_sample_size_of_1():
 
 
 def test_a_weight_beyond_float64_is_undefined_and_the_others_have_values():
-    results = found(5e-324, 0.5)
+    results = found(5e-324, 0.5, 1.5)
     assert results["importance_weight", "max"].status is Status.UNDEFINED
+    assert results["importance_weight", "max"].detail == (
+        "the sums ran out of the range of float64; 1 of 3 propensities do not lie in (0, 1]"
+    )
     assert results["importance_weight", "min"].value == 2.0
     assert results["effective_sample_size", ""].value == pytest.approx(1.0)
 
