@@ -135,7 +135,8 @@ def ratio_delta(sums: RatioSums, confidence: float = CONFIDENCE) -> Estimate | N
 
     with the normal quantile; it holds for some hundreds of units or more. With y the weights and x the
     weights times the values of the units, it is a weighted mean (a user AUC weighted by samples); with y = 1
-    it is the mean over units. None where n < 2, where the denominator is 0, or where a sum is not finite.
+    it is the mean over units. None where n < 2, where the denominator or its sum of squares is 0, or where a
+    sum is not finite.
 
     Source: Deng, Knoblich, Lu, Applying the delta method in metric analytics, KDD 2018.
 
@@ -151,7 +152,9 @@ def ratio_delta(sums: RatioSums, confidence: float = CONFIDENCE) -> Estimate | N
     _check_n(sums.n)
     if sums.numerator_squared < 0 or sums.denominator_squared < 0:
         raise ValueError("a sum of squares is not negative")
-    if sums.n < 2 or sums.denominator == 0 or not all(math.isfinite(one) for one in sums):
+    # Denominators below 1e-162 have squares of 0.
+    nothing = sums.denominator == 0 or sums.denominator_squared == 0
+    if sums.n < 2 or nothing or not all(math.isfinite(one) for one in sums):
         return None
     ratio = sums.numerator / sums.denominator
     # x - R y sums to 0 over the units, so its sum of squares is already about the mean.

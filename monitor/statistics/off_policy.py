@@ -298,7 +298,9 @@ def self_normalised_ips(rows: Rows, confidence: float = CONFIDENCE) -> Estimate 
 
     None as for `ips`.
     """
-    sums = ratio_sums(rows.weights * rows.rewards, rows.weights, rows.units)
+    # Divided by the largest, so that no square overflows or vanishes; the value stays the same.
+    weights = rows.weights / (rows.weights.max(initial=0.0) or 1.0)
+    sums = ratio_sums(weights * rows.rewards, weights, rows.units)
     return from_sums(sums, rows.bounds, effective(rows.weights), confidence)
 
 

@@ -26,6 +26,8 @@ _MEMORIES: Final = np.arange(0.0, 0.91, 0.02)
 EASIER: Final = 0.9
 """The confidence at which a shift still counts as going on."""
 _ROUNDING: Final = 1e-9
+_LARGEST: Final = 1e150
+"""The square of a larger total, summed over days, is beyond float64."""
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
@@ -96,7 +98,7 @@ def changes(values: ArrayLike, weekday: ArrayLike, recent: int) -> Changes | Non
     fitted by least squares. The memory is the one whose residuals would have, on average, the correlation
     from day to day that these have, plus one standard error of it: too short a memory makes an interval too
     narrow. The variance of the noise and its degrees of freedom (Satterthwaite) follow from it. A day without
-    a value in one of the series is left out for all.
+    a value in one of the series, or with one beyond 1e150, is left out for all.
 
     None with fewer than LEAST_BEFORE days before, fewer than LEAST_NOW recent days, a recent weekday that is
     not among the days before, or no degree of freedom.
@@ -113,7 +115,7 @@ def changes(values: ArrayLike, weekday: ArrayLike, recent: int) -> Changes | Non
     """
     y, days = np.asarray(values, np.float64), np.asarray(weekday, np.int64)
     is_recent = np.arange(len(y)) >= len(y) - recent
-    known = np.isfinite(y).all(axis=1)
+    known = (np.abs(y) <= _LARGEST).all(axis=1)
     left_out = _left_out(y, days, known & ~is_recent)
     used = known & ~left_out
     at = np.flatnonzero(used)
@@ -206,7 +208,7 @@ def fieller(
     """The interval of a ratio of two normal estimates.
 
     All r with (n - r d)^2 <= q^2 (v_n - 2 r c + r^2 v_d). None unless d^2 > q^2 v_d: then they are not an
-    interval.
+    interval. None if a square is beyond float64.
 
     Source: E. C. Fieller, Some problems in interval estimation, JRSS B 16 (1954).
 
@@ -216,12 +218,14 @@ def fieller(
     True
     """
     square = quantile**2
-    a = denominator**2 - square * variances[1]
+    # Products, because ** raises an error where they are infinite.
+    a = denominator * denominator - square * variances[1]
     b = numerator * denominator - square * covariance
-    c = numerator**2 - square * variances[0]
-    if not a > 0:
+    c = numerator * numerator - square * variances[0]
+    within = b * b - a * c
+    if not (a > 0 and math.isfinite(within)):
         return None
-    root = math.sqrt(max(0.0, b * b - a * c))
+    root = math.sqrt(max(0.0, within))
     return Interval((b - root) / a, (b + root) / a)
 
 

@@ -16,6 +16,7 @@ from monitor.statistics.effects import (
     normal_difference,
     ratio_delta,
     ratio_difference,
+    ratio_within,
     welch,
 )
 from monitor.statistics.intervals import normal_mean
@@ -157,10 +158,12 @@ def test_a_ratio_with_denominators_of_1_is_a_mean():
         RatioSums(5, math.inf, 5, math.inf, 9, math.inf),
         RatioSums(5, math.nan, 5, 1, 9, 1),
         RatioSums(5, 1e300, 1e-300, 1e300, 1e-300, 1),
+        RatioSums(5, 1e-200, 2e-200, 0.0, 0.0, 0.0),  # the squares vanish
     ],
 )
 def test_no_denominator_too_few_units_or_nan_give_no_ratio(sums):
     assert ratio_delta(sums) is None
+    assert ratio_within(sums) is None
     assert ratio_difference(RatioSums(3, 6, 12, 14, 50, 26), sums) is None
 
 

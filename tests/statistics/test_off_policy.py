@@ -279,6 +279,9 @@ def test_huge_and_tiny_weights_give_a_number_or_none():
     assert effective(huge.weights) == 3.0
     tiny = Rows.of([1e-150, 1e-150, 2e-150], [1, 0, 1])
     assert self_normalised_ips(tiny).value == pytest.approx(0.75)
+    usual = self_normalised_ips(Rows.of([1.0, 1.0, 2.0], [1, 0, 1]))
+    for size in (1e-300, 1e200):  # the same at any size
+        assert self_normalised_ips(Rows.of([size, size, 2 * size], [1, 0, 1])) == usual
     assert effective(tiny.weights) == pytest.approx(16 / 6)
     assert effective(np.zeros(3)) == 0.0
 

@@ -137,6 +137,16 @@ def test_constant_and_huge_and_tiny_series_have_no_spread_and_no_nan():
         assert gain(found, 1, 0, 0.99) is None or found.change[0] != 0
 
 
+def test_totals_whose_squares_are_beyond_float64_are_left_out_and_no_error():
+    values = series(35, 100.0, 50.0)
+    values[-2, 1] = 1e200
+    assert changes(values, np.arange(35) % 7, 7).days == (28, 6)
+    values[28:, 1] = 1e200
+    assert changes(values, np.arange(35) % 7, 7) is None
+    for one, other, variance in ((1e200, 1.0, 1.0), (1.0, 1e200, 1.0), (1.0, 4.0, 1e308)):
+        assert fieller(one, other, (variance, 0.25), 0.0, 1.96) is None
+
+
 def test_fieller_gives_the_textbook_interval_and_covers_the_ratio():
     rng = np.random.default_rng(5)
     covariance = np.array([[0.09, 0.03], [0.03, 0.04]])
