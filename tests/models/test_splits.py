@@ -88,7 +88,7 @@ def test_unusable_rows_are_left_out_and_counted():
     assert (found["sample_rows", ""].value, found["sample_rows", ""].samples) == (2, 8)
     said = "3 of 8 rows have no finite score; 3 of 8 rows have no label of 0 or 1"
     assert found["sample_rows", ""].detail == said
-    few = "the rows come from 1 users; an interval needs at least 10; "
+    few = "the rows come from 1 user; an interval needs at least 10; "
     assert (found["auc", ""].value, found["auc", ""].detail) == (1.0, few + said)
 
 

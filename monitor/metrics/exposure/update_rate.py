@@ -11,6 +11,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ITEM_ID, REQUEST_ID, SCENE, TS, USER_ID
 from monitor.core.results import Result
+from monitor.core.text import plural
 from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
 from monitor.metrics.shared import LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
@@ -39,8 +40,6 @@ UPDATE_RATE = MetricSpec(
 )
 
 _SHORT = 32 * 32  # up to so many comparisons, comparing all items with all is cheapest
-
-
 _PAIR = [USER_ID, ITEM_ID]
 
 
@@ -123,9 +122,9 @@ class RefreshRate(Family):
         builder = make(UPDATE_RATE, settings, "refresh").up_to(row["most"])
         pairs, empty = row["pairs"] or 0, row["empty"] or 0
         if pairs == 0 and empty:
-            yield builder.undefined(f"the older list of all {empty} pairs is empty", 0)
+            yield builder.undefined(f"the older list of every pair is empty ({plural(empty, 'pair')})", 0)
             return
-        left_out = f"{empty} pairs whose older list is empty are left out" if empty else ""
+        left_out = f"left out: {plural(empty, 'pair')} whose older list is empty" if empty else ""
         nothing = "no user has two lists in the window"
         yield builder.mean(pairs, row["total"], row["squares"], nothing, detail=left_out)
 

@@ -10,6 +10,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import LABEL, SCORE
 from monitor.core.results import Result
+from monitor.core.text import plural
 from monitor.metrics.family import AddsUp, AggregateRow, Family, ResultBuilder, make
 from monitor.metrics.scores.label_counts import DIGITS, LABEL_COUNTS, label_counts, wins_of_counts
 from monitor.metrics.scores.labelled import (
@@ -303,7 +304,7 @@ def few_users(sums: AucSums) -> str:
     own = sums.clusters
     if own is None or own.clusters >= FEWEST_CLUSTERS:
         return ""
-    return f"the rows come from {own.clusters} users; an interval needs at least {FEWEST_CLUSTERS}"
+    return f"the rows come from {plural(own.clusters, 'user')}; an interval needs at least {FEWEST_CLUSTERS}"
 
 
 def _possible(squares: float, n: int, auc: float) -> float:

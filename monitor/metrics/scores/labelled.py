@@ -143,7 +143,11 @@ def sentences(*parts: str) -> str:
 def one_class(positives: int, n: int) -> str | None:
     """Why there is no AUC: only one class of labels; None if there are both."""
     if positives == 0:
-        return f"all {n} labels are 0: no exposure with a score was acted on"
+        return f"{_all(n)} 0: no exposure with a score was acted on"
     if positives == n:
-        return f"all {n} labels are 1: every exposure with a score was acted on"
+        return f"{_all(n)} 1: every exposure with a score was acted on"
     return None
+
+
+def _all(labels: int) -> str:
+    return "the only label is" if labels == 1 else f"all {labels} labels are"

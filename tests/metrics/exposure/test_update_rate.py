@@ -59,11 +59,13 @@ def test_a_newer_list_without_items_brings_nothing_new():
 def test_a_pair_whose_older_list_is_empty_is_left_out_and_named():
     result = refresh(lists(("u1", "ab"), ("u1", ""), ("u1", "ab")))
     assert (result.value, result.samples) == (0.0, 1)
-    assert result.detail == "1 pairs whose older list is empty are left out"
+    assert result.detail == "left out: 1 pair whose older list is empty"
 
 
 def test_only_empty_older_lists_leave_it_undefined():
-    assert refresh(lists(("u1", ""), ("u1", "ab"))).status is Status.UNDEFINED
+    result = refresh(lists(("u1", ""), ("u1", "ab")))
+    assert (result.status, result.value) == (Status.UNDEFINED, None)
+    assert result.detail == "the older list of every pair is empty (1 pair)"
 
 
 def test_an_item_twice_in_the_newer_list_counts_twice():
