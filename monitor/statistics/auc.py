@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from monitor.statistics.counts import Floats, as_numbers
 from monitor.statistics.intervals import CONFIDENCE, Interval, quantile
+from monitor.statistics.rank_correlation import mid_ranks
 
 _ROUNDING = 1e-12
-
 
 FEWEST_CLUSTERS = 10
 """With fewer users than this, an interval from the spread between them cannot be trusted."""
@@ -92,9 +92,9 @@ def auc_sums(scores: ArrayLike, labels: ArrayLike, owners: ArrayLike | None = No
     negatives = len(values) - positives
     if positives == 0 or negatives == 0:
         return None
-    ranks = _mid_ranks(values)
-    v10 = (ranks[positive] - _mid_ranks(values[positive])) / negatives
-    v01 = 1 - (ranks[~positive] - _mid_ranks(values[~positive])) / positives
+    ranks = mid_ranks(values)
+    v10 = (ranks[positive] - mid_ranks(values[positive])) / negatives
+    v01 = 1 - (ranks[~positive] - mid_ranks(values[~positive])) / positives
     rank_sum = float(ranks[positive].sum())
     auc = (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
     clusters = None
@@ -117,13 +117,6 @@ def _clusters(who: NDArray[np.int64], positive: NDArray[np.bool_], v10: Floats, 
     )
 
 
-def _mid_ranks(values: Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
-    _, where, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(sizes, dtype=np.float64)
-    return np.asarray((last - (sizes - 1) / 2)[where])
-
-
 def delong_variance(sums: AucSums) -> float | None:
     """DeLong's variance of AUC: s10 / M + s01 / N, s the sample variances of the placements.
 
@@ -138,8 +131,7 @@ def delong_variance(sums: AucSums) -> float | None:
     The two are equal if every row is a user of its own.
 
     None if a class has fewer than two rows: one placement has no spread. It is 0 if all placements of each
-    class
-    are equal: at AUC 0 and 1, and if all scores are tied.
+    class are equal: at AUC 0 and 1, and if all scores are tied.
 
     Source: DeLong, DeLong, Clarke-Pearson, Comparing the areas under two or more correlated ROC curves,
     Biometrics 44 (1988); N. A. Obuchowski, Nonparametric analysis of clustered ROC curve data, Biometrics 53

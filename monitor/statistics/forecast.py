@@ -20,9 +20,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from monitor.statistics.counts import Floats
 from monitor.statistics.intervals import Interval, quantile
+from monitor.statistics.rank_correlation import mid_ranks
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -225,7 +226,7 @@ def correlation(points: Points) -> Correlation | None:
     n = len(points.x)
     if n <= _FEWEST or len(np.unique(points.x)) < 2 or len(np.unique(points.y)) < 2:
         return None
-    x, y = _ranks(points.x), _ranks(points.y)
+    x, y = mid_ranks(points.x), mid_ranks(points.y)
     value = _pearson(x, y)
     alike = min(_MOST_ALIKE, max(0.0, _next_alike(points.at, x) * _next_alike(points.at, y)))
     effective = (n - points.spent) * (1 - alike) / (1 + alike)
@@ -234,12 +235,6 @@ def correlation(points: Points) -> Correlation | None:
     found = Correlation(value, n, effective, 1.0)
     p = 2 * NormalDist().cdf(-abs(_arctanh(value)) / found._error)
     return Correlation(value, n, effective, p)
-
-
-def _ranks(values: Floats) -> Floats:
-    from scipy import stats
-
-    return np.asarray(stats.rankdata(values), np.float64)
 
 
 def _pearson(x: Floats, y: Floats) -> float:
@@ -270,7 +265,7 @@ def trend(at: Floats, values: Floats) -> float:
     """
     if len(np.unique(values)) < 2 or len(np.unique(at)) < 2:
         return 0.0
-    return _pearson(_ranks(values), _ranks(at))
+    return _pearson(mid_ranks(values), mid_ranks(at))
 
 
 def without_trend(points: Points) -> float | None:
@@ -278,7 +273,7 @@ def without_trend(points: Points) -> float | None:
 
     None if one of them is nothing but its trend.
     """
-    x, y, time = _ranks(points.x), _ranks(points.y), _ranks(points.at)
+    x, y, time = mid_ranks(points.x), mid_ranks(points.y), mid_ranks(points.at)
     of_x, of_y = _pearson(x, time), _pearson(y, time)
     left = (1 - of_x**2) * (1 - of_y**2)
     if left < 1e-9:

@@ -7,13 +7,13 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from monitor.statistics.counts import Floats
 
 CONFIDENCE = 0.95
 
 _EDGE = 1e-9
-
-Floats = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
@@ -107,9 +107,8 @@ def bounded_mean(
 
     m (1 - m) is the largest variance that values with this mean can have. For values of 0 and 1 alone n_e is
     n^2 / (n + 1), so this is nearly Wilson's interval of a share. It never leaves the bounds. If all values
-    are equal, it
-    still has a width: one more value, as far away as the bounds allow, adds to the spread. With many values
-    it is the normal interval. docs/statistics.md has its measured coverage.
+    are equal, it still has a width: one more value, as far away as the bounds allow, adds to the spread. With
+    many values it is the normal interval. docs/statistics.md has its measured coverage.
 
     None if n < 2 (one value has no spread) or a sum is not finite.
 
