@@ -1,13 +1,14 @@
-"""Why actions join no list although their times are right: unknown users or items, or a short attribution."""
+"""Why actions join no list although their times are right: unknown or missing ids, or a short attribution."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any, Final
 
+import ibis
 import ibis.expr.types as ir
 
-from monitor.core.columns import ITEM_ID, USER_ID
+from monitor.core.columns import ITEM_ID, REQUEST_ID, USER_ID
 from monitor.metrics.feedback.time_shift import FARTHEST, as_text, delays, sampled_actions
 
 _FEW: Final = 0.5
@@ -19,7 +20,6 @@ def why_lost(exposures: ir.Table, feedback: ir.Table, attribution: timedelta) ->
 
     It uses the tables and the sample of actions of `joining_shift`.
 
-    >>> import ibis
     >>> from datetime import datetime
     >>> at = datetime(2026, 1, 1, 10)
     >>> shown = ibis.memtable({"user_id": ["ann"], "item_id": ["a"], "ts": [at]})
@@ -30,11 +30,17 @@ def why_lost(exposures: ir.Table, feedback: ir.Table, attribution: timedelta) ->
     row = _figures(exposures, sampled, attribution)
     n = int(row["n"] or 0)
     if not n:
-        return "no action has an item and a user"
+        return "no action has an item, and a user or a request id"
     allowed = _short(attribution)
     share = {name: int(row[name] or 0) / n for name in row if name not in ("n", "later_seconds")}
+    without_user = share["without_user"] >= _FEW
+    if without_user and share["requests"] < _FEW:
+        return (
+            f"{share['without_user']:.0%} of the actions have no user id, and {share['requests']:.0%} have a "
+            "request id of the exposures: log the user id with each action, or the request id of its list"
+        )
     for what, plain, folded in (("user", "users", "users_folded"), ("item", "items", "items_folded")):
-        if share[plain] >= _FEW:
+        if share[plain] >= _FEW or (what == "user" and without_user):
             continue
         figure = f"{share[plain]:.0%} of the actions have {'a user' if what == 'user' else 'an item'}"
         if share[folded] >= max(_FEW, 2 * share[plain]):
@@ -60,8 +66,12 @@ def why_lost(exposures: ir.Table, feedback: ir.Table, attribution: timedelta) ->
 
 
 def _figures(exposures: ir.Table, sampled: ir.Table, attribution: timedelta) -> dict[str, Any]:
-    """How many sampled actions have a user, an item of the exposures, and come after `attribution`."""
-    figures = sampled.aggregate(n=sampled.count())
+    """How many sampled actions have a user, an item or a request of the exposures, or come too late."""
+    figures = sampled.aggregate(n=sampled.count(), without_user=sampled.acted_user.isnull().sum())
+    requests = as_text(exposures[REQUEST_ID]) if REQUEST_ID in exposures.columns else ibis.null("string")
+    lists = exposures.select(known=requests).distinct()
+    named = sampled.semi_join(lists, sampled.acted_request == lists.known)
+    figures = figures.cross_join(named.aggregate(requests=named.count()))
     for name, column, own in (("users", USER_ID, "acted_user"), ("items", ITEM_ID, "acted_item")):
         for folded in (False, True):
             known = exposures.select(known=_id(as_text(exposures[column]), folded=folded)).distinct()
