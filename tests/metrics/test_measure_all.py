@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from monitor.core.results import Status
 from monitor.metrics import measure
 from monitor.metrics.catalogue import FAMILIES, SPECS
-from monitor.metrics.measure import measure_all, not_measured
+from monitor.metrics.measure import measure_all, not_measured, resolved
 from monitor.metrics.plans import Executor
 from monitor.settings.metrics import EventSettings, MetricSettings
 from tests.metrics.oracle import expected
@@ -125,6 +125,23 @@ def test_an_error_of_one_family_is_the_error_of_its_metrics_alone(monkeypatch):
     assert found["gini", ""].detail == "OutOfMemoryException: no room"
     assert found["gini", ""].value is None
     assert [key for key, r in found.items() if r.status is Status.ERROR] == [("gini", "")]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"score_range": (0, 1), "rating": {"event": "click"}, "k": (3,)},
+        {"seed_item": "shelf", "events": {"click": EventSettings(length="length"), "buy": EventSettings()}},
+    ],
+    ids=["default", "range and rating", "lengths and seeds"],
+)
+def test_an_error_has_the_series_of_a_good_window_and_no_other(settings):
+    given, shared = MetricSettings(**settings), shared_of(FULL)
+    families = {family.name: family for family in FAMILIES}
+    for measured in measure_all(shared, given):
+        failed = families[measured.family].without_rows(resolved(given, shared), Status.ERROR, "broken")
+        assert by_name(failed).keys() == by_name(measured.results).keys(), measured.family
 
 
 def test_an_error_in_a_slice_leaves_the_overall_value_alone(monkeypatch):

@@ -50,6 +50,11 @@ class ScoreHealth(Family):
     needs = ("exposures.score",)
     adds_up = AddsUp(columns=(ALL,), without=((SCORE_HEALTH.name, "distinct"),))
 
+    def series(self, settings: MetricSettings) -> Iterator[tuple[MetricSpec, dict[str, str]]]:
+        for spec, labels in super().series(settings):
+            if labels["by"] != "out_of_range" or settings.score_range is not None:
+                yield spec, labels
+
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         by = listed(key)
         rows = shared.shown(key)
