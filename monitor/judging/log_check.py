@@ -23,7 +23,7 @@ class LogCheck(Check[WindowJob]):
       and a catalog has no windows), `late` if rows that were read before cannot be read now.
     - `log_skipped_files`: unreadable files that were written since the window began (for a catalog: at any
       time). `error` if there are any, because their rows are not judged. A file with the same rows as
-      another is counted and is no error.
+      another is counted and is no error. Neither is one that is just being written, except of a catalog.
     - `log_bad_values`: values that could not be read as their type, and rows without a usable time or
       request.
     - `log_lacks_slices`: columns in `slices.by` that no file of the log has. `error` if there are any,
@@ -84,7 +84,12 @@ def _results_of(log: Log, window: Window) -> Iterator[Result]:
         yield _result("log_bad_values", log.name, value=float(log.bad_values(window)), samples=rows)
     # A catalog has no windows: the rows of an unreadable file are missing from all of them.
     skipped = [entry for entry in log.skipped if entry.file.modified >= window.start or not log.has_windows]
-    faults = [entry for entry in skipped if not entry.is_duplicate]
+    # A file that is being written is no fault of the window: if it may hold rows of it, the window is late.
+    faults = [
+        entry
+        for entry in skipped
+        if not entry.is_duplicate and not (log.has_windows and entry.is_being_written)
+    ]
     yield _result(
         "log_skipped_files",
         log.name,

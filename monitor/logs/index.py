@@ -19,7 +19,7 @@ from monitor.core.results import Window
 from monitor.core.text import REASON_LENGTH, cut
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import TIMESTAMP, bad_values, json_ids, json_instead_of_ids
-from monitor.logs.files import NOT_UTF8, UTF16, LogFile, format_of, unfinished
+from monitor.logs.files import NOT_UTF8, STILL_WRITTEN, UTF16, LogFile, format_of, unfinished
 from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_size, too_slow
 from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
@@ -81,6 +81,11 @@ class FileEntry:
     def is_duplicate(self) -> bool:
         """Whether it was skipped because another file holds the same rows."""
         return self.reason is not None and self.reason.startswith(DUPLICATE)
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether it was skipped because its writer is at work; it is whole at one of the next looks."""
+        return self.reason == STILL_WRITTEN
 
     @property
     def content(self) -> tuple[object, ...]:

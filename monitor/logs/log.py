@@ -161,7 +161,7 @@ class Log:
             if entry is None:
                 progress(path)
                 entry = index_file(engine, self.name, self.settings, file, self.time, now)
-            if entry.reason is not None and entry.reason != STILL_WRITTEN:
+            if entry.reason is not None and not entry.is_being_written:
                 entry = self._to_be_tried_again(entry, known, now)
                 tried = True
             if entry != known:
@@ -245,7 +245,7 @@ class Log:
             before = replace(lost.entry, buckets={**(before.buckets if before else {}), **of_old})
         if before is None or not self.has_windows:
             return
-        is_growing = entry.reason == STILL_WRITTEN and entry.file.size >= before.file.size
+        is_growing = entry.is_being_written and entry.file.size >= before.file.size
         if entry.reason is None and (before.digest != entry.digest or self.name == c.SAMPLES):
             return  # read with other settings, or samples that were drawn again
         missing = fallen(before.buckets, entry.buckets)
@@ -466,9 +466,7 @@ class Log:
             one
             for one in self.skipped
             if not one.is_duplicate
-            and window.start
-            <= one.file.modified
-            <= window.end + (due if one.reason == STILL_WRITTEN else longest)
+            and window.start <= one.file.modified <= window.end + (due if one.is_being_written else longest)
         ]
 
     def fingerprint(self, window: Window, *, present: bool = False) -> str:

@@ -55,6 +55,21 @@ def test_the_same_rows_delivered_twice_are_counted_once_and_are_no_error(shop: S
     assert (found.status, found.value, found.samples) == (Status.OK, 1.0, 2)
 
 
+@pytest.mark.parametrize(
+    ("log", "status"), [("exposures", Status.OK), ("feedback", Status.OK), ("catalog", Status.ERROR)]
+)
+def test_a_file_that_is_just_being_written_is_no_error_of_a_window_except_of_a_catalog(
+    shop: Shop, log: str, status: Status
+) -> None:
+    for name in ("feedback", "catalog"):
+        shop.config["logs"][name] = {"path": str(shop.folder / name / "*")}
+    shop.write("logs/a.parquet", rows(0))
+    cut = "request_id,user_id,ts,item_id,event\nr,u,2026-03-02 05:10:00,i1,click\nr,u,2026-03"
+    shop.write(f"{'logs' if log == 'exposures' else log}/growing.csv", cut, DAY + 30 * HOUR)
+    found = one(shop.judge(hour(0)), "log_skipped_files", log=log)
+    assert (found.status, found.value) == (status, 1.0)
+
+
 def test_values_that_cannot_be_read_are_counted_in_their_window(shop: Shop) -> None:
     content = (
         "request_id,user_id,ts,item_id,score\nr,u,2026-03-01 00:10:00,a,0.5\nr,u,2026-03-01 00:10:01,b,high\n"
