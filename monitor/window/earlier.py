@@ -70,7 +70,8 @@ def common_days(history: Window, window: Window) -> Window | None:
         window: the window.
     """
     day = Window.of(window.start, _DAY)
-    last_start = history.start + (day.end - (window.end - window.start) - window.start)
+    last = Window.of(day.end - timedelta.resolution, window.length)  # it may end on the next day
+    last_start = last.start - history.length
     first = Window.of(last_start, _DAY)
     start = first.start if first.start == last_start else first.end
     return Window(start, day.start) if start < day.start else None

@@ -55,6 +55,20 @@ def test_the_common_days_are_the_intersection_of_the_histories(days: int, minute
     assert found == {Window(whole, DAY) if whole < DAY else None}
 
 
+@pytest.mark.parametrize(
+    "past", [timedelta(days=7, hours=18), timedelta(days=3, hours=11), timedelta(days=7)]
+)
+@pytest.mark.parametrize("hours", [5, 7, 48])
+def test_the_common_days_lie_in_every_history_where_windows_span_midnight(
+    hours: int, past: timedelta
+) -> None:
+    length = timedelta(hours=hours)
+    for number in range(40):
+        window = Window.of(DAY + number * length, length)
+        days = common_days(Window(window.start - past, window.start), window)
+        assert days is None or window.start - past <= days.start < days.end <= window.start
+
+
 def exposures(number: int, seed: int = 0) -> pd.DataFrame:
     """Lists of an hour; some users have no id, and some pairs come again."""
     random = np.random.default_rng(1000 + number + seed)
