@@ -193,15 +193,13 @@ def completeness(
         any_will_do: some of the rows are enough: they are a smaller sample.
         watched_since: when the daemon began to watch; the clock's time if it never did.
     """
-    watermark = log.watermark
+    watermark, needed = log.watermark, window.end + time.lateness
     waited = now >= window.end + time.max_wait
     finished = watermark is not None and watermark >= window.start and window.end <= watched_since
-    if (watermark is None or watermark < window.end + time.lateness) and not (
-        waited and (any_will_do or finished)
-    ):
+    if (watermark is None or watermark < needed) and not (waited and (any_will_do or finished)):
         reached = "nothing yet" if watermark is None else f"{watermark:%Y-%m-%d %H:%M:%S}Z"
-        why = f"the log has reached {reached}, not the window's end plus {time.lateness}"
-        return waited, why
+        wanted = f"the window needs its {log.name} up to {needed:%Y-%m-%d %H:%M:%S}Z"
+        return waited, f"the log has reached {reached}; {wanted}"
     if growing := log.awaits(window):
         return waited, growing
     if unread := log.unread(window):

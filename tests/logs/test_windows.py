@@ -11,6 +11,7 @@ from monitor.logs.windows import (
     LONGEST_GAP,
     Parts,
     candidate_windows,
+    completeness,
     due_windows,
     windows_between,
     windows_of_log,
@@ -61,6 +62,16 @@ def test_a_stalled_log_is_judged_late_once_the_clock_has_waited_long_enough(log_
     (one,) = due(log, time, at(3))
     assert one.window == window(0)
     assert "has reached 2026-03-01 00:30:00Z" in one.late
+
+
+def test_a_late_part_says_which_log_it_needs_and_up_to_when(log_with):
+    log, time = log_with([2.05], at(2.1))
+    awaited = Window(at(0), at(2))  # of a window of an hour, whose part reads an hour more
+    is_ready, why = completeness(log.exposures, awaited, at(9), time)
+    assert is_ready
+    assert why == (
+        "the log has reached 2026-03-01 02:03:00Z; the window needs its exposures up to 2026-03-01 02:05:00Z"
+    )
 
 
 def test_windows_without_rows_are_late_only_since_the_daemon_watches(log_with):
