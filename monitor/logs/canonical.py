@@ -21,9 +21,10 @@ from monitor.settings.logs import LogSettings, SampleLogSettings
 IdType = Literal["int64", "string"]
 TIMESTAMP = dt.Timestamp(scale=6)
 _UTC = dt.Timestamp("UTC", 6)
-_OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
-_NUMBER = r"^\s*-?\d+(\.\d+)?\s*$"
+_OFFSET = r":\d{2}(\.\d+)?\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+_NUMBER = r"^\s*-?\d+(\.\d+)?([eE]\+?\d+)?\s*$"  # Java and R write large numbers with an exponent
 _BRACKETED = r"(?s)^\s*\[.*\]\s*$"
+_EMPTY_LIST = r"^\s*(\[\s*\]\s*)?$"
 _LIST_ENDS = r"""^\s*\[\s*["']?|["']?\s*\]\s*$"""
 _JSON_BEGINS = ('{"', "{'", "[{", '["', "['", "[[", *(f"[{digit}" for digit in range(10)))
 _MOST_JSON = 0.05  # of the rows; if records are split at their commas, only one part of each begins like this
@@ -164,17 +165,18 @@ def split_list(text: ir.StringValue, separator: str) -> ir.ArrayValue:
     """The entries of a list that is one text: plain or in brackets, with or without quotes.
 
     Args:
-        text: such as `a|b`, `["a", "b"]` (JSON) or `['a' 'b']` (NumPy).
+        text: such as `a|b`, `["a", "b"]` (JSON) or `['a' 'b']` (NumPy); a blank one is an empty list.
         separator: the text between two entries; a space matches any number of spaces.
 
     >>> lists = ibis.memtable({"v": ["1 2", "['a'  'b']", "[]"]})
     >>> lists.select(v=split_list(lists.v, " ")).to_pandas().v.map(list).tolist()
-    [['1', '2'], ['a', 'b'], ['']]
+    [['1', '2'], ['a', 'b'], []]
     """
     between = r"\s+" if separator == " " else rf"\s*{re.escape(separator.strip() or separator)}\s*"
     bare = text.re_replace(_LIST_ENDS, "").re_replace(f"[\"']?{between}[\"']?", separator)
     plain = text.strip().re_replace(between, separator) if separator == " " else text
-    return text.re_search(_BRACKETED).ifelse(bare, plain).split(separator)
+    entries = text.re_search(_BRACKETED).ifelse(bare, plain).split(separator)
+    return text.re_search(_EMPTY_LIST).ifelse(ibis.literal([], "array<string>"), entries)
 
 
 def _flatten(table: ir.Table, *, keep_raw: bool) -> ir.Table:
@@ -234,7 +236,7 @@ def _read(
             whole = _integer(column)  # small enough for exact differences and sums
             return whole.between(-_LARGEST, _LARGEST).ifelse(whole, ibis.null("int64"))
         case "number":
-            return _number(column)
+            return _label(column) if name == c.LABEL else _number(column)
         case "text":
             return to_text(column)
         case "split":
@@ -295,6 +297,15 @@ def _number(column: ir.Value) -> ir.Value:
     return column.cast("float64") if column.type().is_numeric() else column.cast("string").try_cast("float64")
 
 
+def _label(column: ir.Value) -> ir.Value:
+    """A label is often the answer to a question: true is 1, and false is 0."""
+    if column.type().is_numeric():
+        return _number(column)
+    text = column.cast("string").lower()
+    truth = ibis.cases((text == "true", 1.0), (text == "false", 0.0), else_=ibis.null("float64"))
+    return ibis.coalesce(truth, text.try_cast("float64"))
+
+
 def _time(column: ir.Value, settings: LogSettings) -> ir.Value:
     kind = column.type()
     if kind.is_timestamp():
@@ -305,7 +316,8 @@ def _time(column: ir.Value, settings: LogSettings) -> ir.Value:
         return _zoned(column.cast(TIMESTAMP), settings)
     if kind.is_numeric():
         return _epoch(column.cast("float64"), settings)
-    text = column.cast("string")
+    # No engine knows all that the standards allow: RFC 3339 small letters, ISO 8601 a decimal comma.
+    text = column.cast("string").upper().replace(",", ".")
     return ibis.cases(
         (text.re_search(_NUMBER), _epoch(text.try_cast("float64"), settings)),
         (text.re_search(_OFFSET), text.try_cast(_UTC).cast(TIMESTAMP)),

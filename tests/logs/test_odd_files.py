@@ -145,6 +145,27 @@ def test_a_list_in_one_field_is_read_with_or_without_brackets_and_quotes(field, 
     assert items(list_separator=separator)[0] == ["a1", "b2", "c3"]
 
 
+def test_an_empty_list_in_one_field_is_a_list_without_items_and_no_bad_value(written, items):
+    fields = ['"[]"', '" [ ] "', '""', '"  "', '"[1]"', "\"['']\""]
+    written("a.csv", HEADER + "".join(f"r{n},u,2026-03-01 10:00:00,{one}\n" for n, one in enumerate(fields)))
+    found, log = items(list_separator=",")
+    assert found == [""] * 5 + ["1"]
+    assert log.bad_values(HOUR) == 1  # the item without a name
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+@pytest.mark.parametrize(
+    "moment",
+    ["2026-03-01t10:00:00z", "2026-03-01 10:00:00,25", "2026-03-01T11:00:00,25+01:00", "1.7723592E9"],
+)
+def test_times_are_read_as_standards_and_common_writers_have_them(name, moment, written, items):
+    time = moment if "E" in moment else f'"{moment}"'
+    text = f"{HEADER}r,u,{time},a\n" if "csv" in name else lines({**ROW, "ts": 0}).replace(" 0,", f" {time},")
+    written(name, text)
+    found, log = items()
+    assert (found, log.bad_values(HOUR)) == (["a"], 0)
+
+
 def test_ids_that_look_like_numbers_keep_every_digit(written, items):
     odd = ["5475173265303e23", "99999999999999999999", "0012", "9223372036854775808"]
     written("a.csv", HEADER + "".join(f"r,u,2026-03-01 10:00:00,{one}\n" for one in odd))

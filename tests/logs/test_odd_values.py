@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from monitor.core.results import Window
+from monitor.logs.source import Source
+from monitor.settings.logs import LogsSettings, TimeSettings
 from tests.logs.conftest import NOW
 
 HOUR = Window(datetime(2026, 3, 1, 10, tzinfo=UTC), datetime(2026, 3, 1, 11, tzinfo=UTC))
@@ -133,3 +135,30 @@ def test_a_time_just_before_a_windows_end_is_in_that_window(written, source_of, 
     source = source_of()
     source.exposures.refresh(engine, NOW)
     assert source.exposures.windows() == {HOUR}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.parquet", [True, False]),
+        ("a.csv", "split,score,label,ts\ntest,0.9,True,\ntest,0.1,false,\n"),
+        (
+            "a.jsonl",
+            '{"split":"test","score":0.9,"label":true}\n{"split":"test","score":0.1,"label":false}\n',
+        ),
+    ],
+)
+def test_a_label_may_be_true_or_false(name, content, tmp_path, engine):
+    if name == "a.parquet":
+        pq.write_table(
+            pa.table({"split": ["test"] * 2, "score": [0.9, 0.1], "label": content}), tmp_path / name
+        )
+    else:
+        (tmp_path / name).write_text(content)
+    os.utime(tmp_path / name, (NOW.timestamp(),) * 2)
+    source = Source(LogsSettings.model_validate({"samples": {"path": str(tmp_path / name)}}), TimeSettings())
+    log = source.logs["samples"]
+    log.refresh(engine, NOW)
+    rows = source.load_files(engine, "samples", log.read_entries, table="samples").execute()
+    assert rows.sort_values("score")["label"].tolist() == [0.0, 1.0]
+    assert all(bucket.bad_values == 0 for one in log.read_entries for bucket in one.buckets.values())
