@@ -34,6 +34,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
 NOT_UTF8: Final = "is not UTF-8 text; convert it, such as with `iconv -f LATIN1 -t UTF-8`"
 UTF16: Final = "is UTF-16 text and not UTF-8; convert it, such as with `iconv -f UTF-16 -t UTF-8`"
+ONE_OBJECT: Final = "write one object a line, as `jq -c` does"
 STILL_WRITTEN: Final = "its last line has no end yet: still being written"
 SETTLE_SECONDS: Final = 60
 WHEN_READ: Final = f"it is read {SETTLE_SECONDS} s after its last change, or once its last line ends"
@@ -105,6 +106,9 @@ def format_of(path: str, settings: LogSettings) -> str:
     """
     if settings.is_table:
         return "parquet"
+    ending = Path(path).suffix
+    if ending.lower() in _COMPRESSIONS and ending not in _COMPRESSIONS:  # an engine would not unpack it
+        raise ValueError(f"its name ends in {ending}; rename it to end in {ending.lower()}, in small letters")
     if settings.format != "auto":
         return settings.format
     if (found := _named_format(path)) is not None:

@@ -19,7 +19,7 @@ from monitor.core.results import Window
 from monitor.core.text import REASON_LENGTH, cut
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import TIMESTAMP, bad_values, json_ids, json_instead_of_ids
-from monitor.logs.files import NOT_UTF8, STILL_WRITTEN, UTF16, LogFile, format_of, unfinished
+from monitor.logs.files import NOT_UTF8, ONE_OBJECT, STILL_WRITTEN, UTF16, LogFile, format_of, unfinished
 from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_size, too_slow
 from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
@@ -44,6 +44,8 @@ _CAUSES = {
     "No magic bytes found at end of file": _NOT_WHOLE,
     "too small to be a Parquet file": _NOT_WHOLE,
     "Footer length error in file": _NOT_WHOLE,
+    "CSV Parser state machine": "its lines end in different ways; write LF in all, such as with `dos2unix`",
+    "Try auto-detecting the JSON format": f"a line is no whole JSON object; {ONE_OBJECT}",
 }
 """What the engine says of a file that it cannot read, and what we say."""
 DUPLICATE = "duplicate: holds the same rows as "
@@ -179,7 +181,8 @@ def readable(exc: BaseException) -> str:
     for pattern, cause in _CAUSES.items():
         if pattern in text:
             return cut(f"{cause}: {text.splitlines()[0]}", REASON_LENGTH)
-    text = text.split("Possible ")[0].split("\n\n  file")[0].split("\nLINE ")[0]
+    for advice in ("Possible ", "\n\n  file", "\nLINE ", "\nTry setting "):
+        text = text.split(advice)[0]
     return cut(" ".join(text.split()), REASON_LENGTH) or type(exc).__name__
 
 

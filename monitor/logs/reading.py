@@ -20,7 +20,7 @@ from monitor.core.record_path import Path
 from monitor.core.text import EVIDENCE_LENGTH, quoted
 from monitor.engines.duckdb import Engine, Same
 from monitor.logs.canonical import IdType, canonical, only, to_text
-from monitor.logs.files import LogFile, filesystem, first_line, format_of
+from monitor.logs.files import ONE_OBJECT, LogFile, filesystem, first_line, format_of
 from monitor.logs.lake.columns import check_table_columns
 from monitor.logs.limits import MAX_LINE_BYTES, check_columns, check_json, check_parquet
 from monitor.logs.mapping import (
@@ -180,7 +180,7 @@ def _check_json(table: ir.Table, settings: LogSettings) -> None:
     """Raise ValueError if the lines are no rows; the engine would give odd columns or texts."""
     types = dict(table.schema().items())
     if tuple(types) == ("json",):
-        raise ValueError("its lines are not JSON objects with keys")
+        raise ValueError(f"its lines are not JSON objects with keys; {ONE_OBJECT}")
     names = {ours: ours for kinds in c.TYPES.values() for ours in kinds} | settings.columns
     for text in dict.fromkeys(names.values()):
         try:
@@ -205,6 +205,8 @@ def _check_untyped(table: ir.Table, path: Path, wanted: str) -> None:
 def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:
     """The header is read here, because the engine would skip lines that it does not understand."""
     line = first_line(settings, file)
+    if "\r" in line:
+        raise ValueError("its lines end in CR alone; write LF, such as with `mac2unix`")
     delimiter = max(_DELIMITERS, key=line.count)
     check_columns(settings, line.count(delimiter) + 1)
     header = next(csv.reader([line], delimiter=delimiter), [])
@@ -212,7 +214,7 @@ def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) 
         raise ValueError("line 1 is blank; a CSV file starts with the names of its columns")
     # pandas writes its row numbers without a name, and reads them back under this one.
     header = [name or f"Unnamed: {place}" for place, name in enumerate(header)]
-    if len(set(header)) < len(header):
+    if len({name.lower() for name in header}) < len(header):  # engines do not tell `Score` from `score`
         raise ValueError(f"the header names a column twice: {quoted(line, EVIDENCE_LENGTH)}")
     try:
         guessed = engine.reader(view, "read_csv", [file.path], header=True, delim=delimiter).schema()

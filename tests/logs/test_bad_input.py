@@ -40,6 +40,12 @@ SKIPPED = {
     "cut.csv.gz": (gzip.compress(MANY.encode())[:-400], "cut short"),
     "not_gzip.csv.gz": (b"hello", "not compressed at all; write it again, or correct its name: Error -3"),
     "no_format.dat": (b"hello", "set format"),
+    "names_in_two_cases.csv": ("request_id,user_id,ts,item_id,Score,score\n", "names a column twice"),
+    "capitals.csv.GZ": (gzip.compress(GOOD.encode()), "its name ends in .GZ; rename it to end in .gz"),
+    "old_mac.csv": (GOOD.replace("\n", "\r"), "its lines end in CR alone; write LF"),
+    "mixed_ends.csv": (GOOD + GOOD.splitlines()[1] + "\r\n", "its lines end in different ways; write LF"),
+    "list.json": ('[\n {"request_id": "r"}\n]\n', "a line is no whole JSON object; write one object a line"),
+    "list_in_a_line.json": ('[{"request_id": "r"}]\n', "not JSON objects with keys; write one object a line"),
 }
 
 
@@ -75,6 +81,15 @@ def test_a_text_file_whose_last_line_is_just_being_written_waits(written, source
     assert "still being written" in source.exposures.skipped[0].reason
     source.exposures.refresh(engine, NOW + timedelta(seconds=120))
     assert source.exposures.rows(HOUR) == 2
+
+
+def test_a_reason_has_no_advice_on_options_that_the_config_does_not_have(written, source_of, engine):
+    written("a.jsonl", '{"request_id": "r", "request_id": "s", "user_id": "u", "ts": 0, "item_id": "a"}\n')
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    (skipped,) = source.exposures.skipped
+    assert 'has duplicate key "request_id"' in skipped.reason
+    assert "Try" not in skipped.reason
 
 
 def test_unfinished_files_are_ignored(written, source_of, engine):
