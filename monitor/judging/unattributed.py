@@ -105,8 +105,8 @@ class UnattributedVerdict:
                 return bounded
             share = later
         detail = (
-            f"{share.value:.0%} of {share.actions:,} actions join no list (at least {share.lower:.0%}); "
-            f"metrics.max_unattributed allows {most:.0%}"
+            f"{_percent(share.value)} of {share.actions:,} actions join no list "
+            f"(at least {_percent(share.lower)}); metrics.max_unattributed allows {_percent(most)}"
         )
         return replace(bounded, status=Status.VIOLATED, detail=detail)
 
@@ -122,8 +122,8 @@ class UnattributedVerdict:
         if not helps:
             return verdict
         detail = (
-            f"{share.value:.0%} of {share.actions:,} actions join no list that showed their item "
-            f"(at least {share.lower:.0%}); {why}"
+            f"{_percent(share.value)} of {share.actions:,} actions join no list that showed their item "
+            f"(at least {_percent(share.lower)}); {why}"
         )
         return replace(verdict, status=Status.VIOLATED, detail=detail)
 
@@ -196,6 +196,15 @@ def _share(actions: ir.Table, ways: tuple[str, ...] = (UNATTRIBUTED,)) -> _Share
     if interval is None:
         return None
     return _Share(sums.numerator / sums.denominator, interval.lower, int(sums.denominator))
+
+
+def _percent(share: float) -> str:
+    """A share with as many digits as it takes to see that a small one is above a small bound.
+
+    >>> _percent(0.7), _percent(0.0351)
+    ('70%', '3.51%')
+    """
+    return f"{100 * share:.3g}%"
 
 
 def _rows(source: Source, span: Window) -> int:

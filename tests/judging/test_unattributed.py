@@ -182,6 +182,13 @@ def test_the_bound_can_be_set_and_switched_off(tmp_path):
     assert without[0].threshold is None
 
 
+def test_a_small_bound_is_not_rounded(tmp_path):
+    shown, acted = logs(tmp_path)
+    acted.loc[acted.index[::6], "user_id"] = "visitor" + acted.item_id + acted.ts.astype(str)
+    found = check(tmp_path, shown, acted, VIOLATED, metrics={"max_unattributed": 0.065})
+    assert "metrics.max_unattributed allows 6.5%" in found[0].detail
+
+
 def test_an_objective_of_the_team_replaces_the_bound_and_gets_the_reason(tmp_path):
     objectives = [{"metric": "unattributed", "max": 0.95}]
     found = check(tmp_path / "a", *logs(tmp_path, shift=8), OK, objectives=objectives)
