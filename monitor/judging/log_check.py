@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from monitor.core.columns import EXPOSURES
 from monitor.core.results import Result, ResultKind, Status, Window
+from monitor.core.text import plural
 from monitor.logs.log import Log
 from monitor.logs.source import Source
 from monitor.settings.recommender import SliceSettings
@@ -117,5 +118,5 @@ def _why_empty(log: Log) -> str:
     ahead = [entry for entry in log.read_entries if entry.future]
     if ahead and not log.windows():
         count = sum(entry.future for entry in ahead)
-        text += f"; {count:,} rows claim a time after their file was written, as in {ahead[0].file.path}"
+        text += f"; {plural(count, 'row')} with a time after the file was written, as in {ahead[0].file.path}"
     return text

@@ -12,6 +12,7 @@ from monitor.core import columns as c
 from monitor.core.digest import digest
 from monitor.core.redaction import redact
 from monitor.core.results import Window
+from monitor.core.text import plural
 from monitor.engines.duckdb import Engine
 from monitor.logs.elsewhere import index_elsewhere
 from monitor.logs.files import STILL_WRITTEN, LogFile, local_file
@@ -249,7 +250,8 @@ class Log:
         if entry.reason is None and (before.digest != entry.digest or self.name == c.SAMPLES):
             return  # read with other settings, or samples that were drawn again
         missing = fallen(before.buckets, entry.buckets)
-        reason = entry.reason or f"it held {before.rows:,} rows when it was read last, and now {entry.rows:,}"
+        had = plural(before.rows, "row")
+        reason = entry.reason or f"it held {had} when it was read last, and now {entry.rows:,}"
         if missing:
             self.losses[path] = Loss(before, reason, missing, is_growing=is_growing)
 

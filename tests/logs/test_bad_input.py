@@ -92,6 +92,15 @@ def test_a_reason_has_no_advice_on_options_that_the_config_does_not_have(written
     assert "Try" not in skipped.reason
 
 
+def test_a_file_that_lost_its_only_row_held_one_row(written, source_of, engine):
+    source = source_of()
+    written("a.csv", GOOD)
+    source.exposures.refresh(engine, NOW)
+    written("a.csv", HEADER)
+    source.exposures.refresh(engine, NOW)
+    assert "it held 1 row when it was read last, and now 0" in source.exposures.lost(HOUR)
+
+
 def test_unfinished_files_are_ignored(written, source_of, engine):
     for name in (".a.csv", "_a.csv", "a.csv.tmp", "a.csv.part"):
         written(name, "half")
