@@ -7,11 +7,12 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from pydantic import AwareDatetime, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from monitor.core.settings import Duration, Settings, TimeZone
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.settings.days_off import Country, Day, DaysOff, as_working_day, is_day
+from monitor.settings.moments import ZonedMoment
 
 WITHOUT = ("average_popularity",)
 SLICED = ("volume", "coverage", "failure", "list_length", "action_rate")
@@ -20,7 +21,7 @@ SLICED = ("volume", "coverage", "failure", "list_length", "action_rate")
 class KnownChange(Settings):
     """An intended change of the numbers: windows before it say nothing about windows after it."""
 
-    at: AwareDatetime = Field(description="when it took effect, with its zone: 2026-11-01T10:00:00Z")
+    at: ZonedMoment = Field(description="when it took effect, with its zone: 2026-11-01T10:00:00Z")
     what: str = Field(min_length=1, max_length=200, description="a text for people: model m7, new home page")
     metrics: tuple[str, ...] = Field((), description="the metrics that it changed; default: all")
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator
 
 from monitor.core.text import NAME_LENGTH, SETTING_LENGTH, cut, quoted
+from monitor.settings.moments import within_range
 
 _KNOWN_YEARS: Final = range(2000, 2041)  # a holiday that `working_days` names falls into one of them
 _REMARK: Final = re.compile(r" \((?:observed|estimated)[^()]*\)$")
@@ -36,9 +37,9 @@ def is_day(text: str) -> bool:
 
 def _as_day(value: Any) -> date:
     if isinstance(value, str) and is_day(value):
-        return date.fromisoformat(value)
+        return within_range(date.fromisoformat(value))
     if type(value) is date:  # YAML's own form; a time is no day
-        return value
+        return within_range(value)
     raise ValueError(f"{quoted(value, NAME_LENGTH)} is not a day; write it as 2026-12-25")
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from monitor.core.columns import ARM
 from monitor.core.settings import Name, Settings
 from monitor.core.text import VALUE_LENGTH, quoted
+from monitor.settings.moments import UtcMoment
 
 ArmMetric = Literal["action_rate", "conversion", "actions_per_user", "value_per_user"]
 ARM_METRICS: tuple[ArmMetric, ...] = get_args(ArmMetric)
 
 _Arm = Annotated[str, Field(min_length=1, max_length=60)]
 _Column = Annotated[str, Field(min_length=1, max_length=100)]
-
-
-def _in_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 class BucketSettings(Settings):
@@ -40,7 +37,7 @@ class ExperimentSettings(Settings):
         min_length=2, max_length=20, description="each arm and its intended share, in any unit"
     )
     control: str | None = Field(None, description="the arm that others are compared with; default: the first")
-    start: Annotated[datetime, AfterValidator(_in_utc)] | None = Field(
+    start: UtcMoment | None = Field(
         None,
         description="users count from the first window that begins at this time or later; default: the "
         "first window in the log or in the history",

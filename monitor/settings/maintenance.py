@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final
+from datetime import datetime, timedelta
+from typing import Final
 
-from pydantic import AfterValidator, AwareDatetime, Field, model_validator
+from pydantic import Field, model_validator
 
 from monitor.core.results import Window
 from monitor.core.settings import Settings
+from monitor.settings.moments import ZonedMoment
 
 # Alerts look back on a counter for half an hour at most, and five minutes are for the run that judges.
 AFTERMATH: Final = timedelta(minutes=35)
-_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
-
-
-def _in_utc(moment: datetime) -> datetime:
-    if not _FIRST <= moment <= _LAST:
-        raise ValueError("must lie between 1970 and 9000")
-    return moment.astimezone(UTC)
 
 
 class Maintenance(Settings):
@@ -27,12 +21,8 @@ class Maintenance(Settings):
     bands nor for a soft rule's error budget.
     """
 
-    begins: Annotated[AwareDatetime, AfterValidator(_in_utc)] = Field(
-        alias="from", description="its start, with a zone: 2026-11-20T22:00:00Z"
-    )
-    until: Annotated[AwareDatetime, AfterValidator(_in_utc)] = Field(
-        description="its end, with a zone: 2026-11-21T02:00:00Z"
-    )
+    begins: ZonedMoment = Field(alias="from", description="its start, with a zone: 2026-11-20T22:00:00Z")
+    until: ZonedMoment = Field(description="its end, with a zone: 2026-11-21T02:00:00Z")
     reason: str = Field("", max_length=200, description="a text for people; the status page shows it")
 
     @model_validator(mode="after")
@@ -57,6 +47,7 @@ class Maintenance(Settings):
 def covers(spans: Sequence[Maintenance], window: Window) -> bool:
     """Whether the window overlaps any of the spans.
 
+    >>> from datetime import UTC
     >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:30:00Z"})
     >>> starts = [datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (21, 22, 23)]
     >>> [covers([night], Window.of(start, timedelta(hours=1))) for start in starts]
@@ -73,6 +64,7 @@ def now_quiet(
     It holds them from its start until `lateness + AFTERMATH` after its last window's end: until then, that
     window may still be judged, or an alert may look back on it.
 
+    >>> from datetime import UTC
     >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:10:00Z"})
     >>> def quiet(hour, minute):
     ...     now, times = datetime(2026, 11, 20, hour, minute, tzinfo=UTC), timedelta(minutes=5)
@@ -94,6 +86,7 @@ def began_within(spans: Sequence[Maintenance], window: Window, since: datetime) 
         window: a window with this state.
         since: the start of the first window with this state.
 
+    >>> from datetime import UTC
     >>> night = Maintenance.model_validate({"from": "2026-11-20T22:00:00Z", "until": "2026-11-20T23:30:00Z"})
     >>> hour = Window.of(datetime(2026, 11, 20, 23, tzinfo=UTC), timedelta(hours=1))
     >>> [began_within([night], hour, datetime(2026, 11, 20, since, tzinfo=UTC)) for since in (23, 22, 21)]
