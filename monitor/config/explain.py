@@ -39,6 +39,11 @@ _KINDS: Mapping[str, str] = {
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
+    "byte_size": "must be a size, as 10GB",
+    "byte_size_unit": "must be a size, as 10GB",
+    "datetime_type": "must be a time, as 2026-11-20T22:00:00Z",
+    "datetime_parsing": "must be a time, as 2026-11-20T22:00:00Z",
+    "datetime_from_date_parsing": "must be a time, as 2026-11-20T22:00:00Z",
     "timezone_aware": "must be a time with its zone, as 2026-11-20T22:00:00Z",
 }
 _BOUNDS: Mapping[str, tuple[str, str]] = {
@@ -118,7 +123,10 @@ def _merged(found: Sequence[tuple[_Spot, ErrorDetails]]) -> Iterable[tuple[_Spot
                 yield spot, _NO_VALUE
                 continue
             kinds = [_KINDS.get(item["type"], item["msg"]).removeprefix("must be ") for _, item in same]
-            yield spot, f"must be {' or '.join(dict.fromkeys(kinds))}" + _got(spot, one, hidden=True)
+            got = _got(spot, one, hidden=True)
+            if not got and "text" in kinds and not isinstance(one["input"], str):
+                got = "; put it in quotes"
+            yield spot, f"must be {' or '.join(dict.fromkeys(kinds))}{got}"
 
 
 def _message(root: type[BaseModel], spot: _Spot, error: ErrorDetails, filled: bool) -> str:
@@ -140,9 +148,12 @@ def _message(root: type[BaseModel], spot: _Spot, error: ErrorDetails, filled: bo
             hint = f"; did you mean {close}?" if close is not None else ""
         case kind if kind in _BOUNDS:
             words, key = _BOUNDS[kind]
-            text = f"must be {words} {context[key]:g}"
+            text = f"must be {words} {_plain(context[key])}"
         case "too_short" | "too_long":
-            return _length(context)
+            return _length(spot, context)
+        case "string_too_long":
+            has = "" if hidden else f", it has {len(error['input'])}"
+            return f"must have at most {context['max_length']} characters{has}"
         case "string_too_short":
             return "must not be empty"
         case "value_error" | "assertion_error":
@@ -162,13 +173,18 @@ def _wrong_form(spot: _Spot, value: str, pattern: str, hidden: bool) -> str:
     return f"{cut(_without_user(repr(value), value), VALUE_LENGTH)} has a wrong form; write {wanted}{hint}"
 
 
-def _length(context: Mapping[str, Any]) -> str:
-    least, most, actual = context.get("min_length"), context.get("max_length"), context.get("actual_length")
-    if least is not None and least == most:
-        return f"must have {least} entries, it has {actual}"
+def _plain(bound: float) -> str:
+    """A bound as a config says it: 10000000, not 1e+07."""
+    return f"{bound:.0f}" if bound == round(bound) else f"{bound:g}"
+
+
+def _length(spot: _Spot, context: Mapping[str, Any]) -> str:
+    least, most = context.get("min_length"), context.get("max_length")
     if least is not None:
-        return f"must have at least {least} entr{'y' if least == 1 else 'ies'}, it has {actual}"
-    return f"must have {most} entries; it has more"
+        entries = "1 entry" if least == 1 else f"{least} entries"
+        return f"must have at least {entries}, it has {context.get('actual_length')}"
+    is_fixed = any(get_origin(one) is tuple and ... not in get_args(one) for one in members(spot.annotation))
+    return f"must have {'' if is_fixed else 'at most '}{most} entries; it has more"
 
 
 def _got(spot: _Spot, error: ErrorDetails, hidden: bool) -> str:
@@ -266,11 +282,11 @@ def _walk(root: type[BaseModel], location: Sequence[str | int]) -> _Spot:
             owner = kind
             field = _fields(kind).get(part)
             annotation = field.annotation if field is not None else Any
+        elif part != "[key]" and not branch and len(members(annotation)) > 1:
+            branch, outer = part, tuple(place)
         elif _is_mapping(annotation) and part != "[key]":
             place.append(part)
             owner, annotation = None, _entry_of(annotation)
-        elif part != "[key]" and not branch and len(members(annotation)) > 1:
-            branch, outer = part, tuple(place)
     return _Spot(tuple(place), owner, annotation, branch, outer)
 
 

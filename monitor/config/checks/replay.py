@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -72,6 +73,10 @@ def _target(place: str, target: TargetSettings, replay: ReplaySettings) -> Itera
     except TemplateProblems as found:
         for within, message in found.problems:
             yield Problem(f"{place}.{within}", message)
+    try:
+        json.dumps(target.body, allow_nan=False)
+    except (TypeError, ValueError):
+        yield Problem(f"{place}.body", "JSON has no dates, no .nan and no .inf; put such a value in quotes")
     for name, path in target.response.model_dump().items():
         if path is not None and (why := path_problem(path)) is not None:
             yield Problem(f"{place}.response.{name}", why)
