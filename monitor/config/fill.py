@@ -49,9 +49,7 @@ class Filler:
     def fill(self, value: Any, place: KeyPath = ()) -> Any:
         """The value with every reference in its texts filled in. Keys stay as they are and must be texts."""
         if isinstance(value, dict):
-            return {
-                key: self.fill(one, (*place, key)) for key, one in value.items() if self._is_text(key, place)
-            }
+            return {self._key(key, place): self.fill(one, (*place, str(key))) for key, one in value.items()}
         if isinstance(value, list):
             return [self.fill(one, (*place, number)) for number, one in enumerate(value)]
         if not isinstance(value, str):
@@ -90,15 +88,14 @@ class Filler:
         """Whether a value at, above or below the place came from the environment or from a file."""
         return any(one[: len(place)] == place or place[: len(one)] == one for one in self.secrets)
 
-    def _is_text(self, key: Any, place: KeyPath) -> bool:
-        if isinstance(key, str):
-            return True
+    def _key(self, key: Any, place: KeyPath) -> str:
+        """The key as text. Any other is wrong, but stays, so that its mapping keeps its length."""
         if isinstance(key, bool):
             why = f"YAML reads this key as {str(key).lower()} (like yes, no, on and off); put it in quotes"
-        else:
-            why = "a key must be text; put it in quotes"
-        self._wrong((*place, str(key)), why)
-        return False
+            self._wrong((*place, str(key)), why)
+        elif not isinstance(key, str):
+            self._wrong((*place, str(key)), "a key must be text; put it in quotes")
+        return str(key)
 
     def _check_unexpanded(self, value: str, place: KeyPath) -> None:
         """Report what a shell would expand in a path: the monitor would look for that very name."""

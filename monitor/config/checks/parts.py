@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from monitor.config.checks.check import check_config
 from monitor.config.checks.server import check_server
+from monitor.config.explain import places_of
 from monitor.config.problems import KeyPath, Problem, is_within, show_place
 from monitor.core.columns import EXPOSURES, LOGS
 from monitor.settings.config import Config
@@ -24,16 +25,23 @@ _ENTRIES = ("rules", "objectives")  # lists whose entries are checked one by one
 _NUMBERED = re.compile(r"recommenders\[(\d+)\](?:\.(rules|objectives)\[(\d+)\])?")
 
 # The place of a problem within its recommender -> the settings that it depends on; the first match counts.
-# All but the retention lie in the recommender too.
+# All but the retention lie in the recommender too. A gate depends on every recommender: see `_depends_on`.
+_SERIES = r"(objectives|health\.parts|forecast\.(targets|offline))\[\d+\](\.used\[\d+\])?"
 _DEPENDS_ON: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"window", ("history.retention",)),
+    (r"window", ("history.retention", "catch_up", "metrics.history", "rollups")),
     (r"max_wait", ("lateness",)),
     (r"catch_up", ("window",)),
     (r"metrics\.history", ("window",)),
     (r"metrics\..*", ("logs",)),
     (r"slices\..*", ("logs.exposures.columns",)),
-    (r"objectives\[\d+\]\.metric", ("logs", "metrics.disable")),
-    (r"objectives\[\d+\]\.labels", ("metrics.novelty", "slices.by")),
+    (rf"{_SERIES}\.metric", ("logs", "metrics.disable")),
+    (
+        rf"{_SERIES}\.labels",
+        ("metrics.novelty", "metrics.events", "metrics.k", "slices.by", "slices.metrics", "rollups"),
+    ),
+    (r"(bands|forecast|platform)\b.*", ("window", "history.retention", "logs", "bands.timezone")),
+    (r"rollups.*", ("window", "logs", "bands.timezone")),
+    (r"(survey|models|experiments)\b.*", ("logs", "logs.exposures.columns", "metrics.disable")),
 )
 
 
@@ -54,18 +62,26 @@ def senseless_parts(values: dict[str, Any], mistakes: Iterable[Mistake], folder:
         folder: the config file's own.
     """
     whole = [(_whole(one.place), one.unknown_key) for one in mistakes]
-    sound = _Sound({place for place, _ in whole})
-    kept = sound.without(values)
-    if not isinstance(kept.get("recommenders"), list):
-        return []
-    for number, one in zip(sound.kept[("recommenders",)], kept["recommenders"], strict=True):
-        if isinstance(one, dict):
-            _stand_in(one, number, values["recommenders"][number])
-    try:
-        config = Config.model_validate(kept)
-    except ValidationError:  # nothing that could be checked is left
-        return []
-    out = {show_place(place) for place, unknown_key in whole if not unknown_key}
+    out_of = {place for place, unknown_key in whole if not unknown_key}
+    left_out = {place for place, _ in whole}
+    while True:
+        sound = _Sound(left_out)
+        kept = sound.without(values)
+        if not isinstance(kept.get("recommenders"), list):
+            return []
+        for number, one in zip(sound.kept[("recommenders",)], kept["recommenders"], strict=True):
+            if isinstance(one, dict):
+                _stand_in(one, number, values["recommenders"][number])
+        try:
+            config = Config.model_validate(kept)
+            break
+        except ValidationError as exc:  # a part that needs what was left out, as a gate its conditions
+            further = {sound.unfit(kept, place) for place, _ in places_of(exc, Config)} - left_out
+            if not further or () in further:
+                return []
+            left_out |= further
+            out_of |= further
+    out = set(map(show_place, out_of))
     of_recommenders = (problem for one in check_config(config, folder) for problem in one.problems)
     found = (*check_server(config.server), *of_recommenders)
     problems = (Problem(sound.numbered(one.place), sound.numbered(one.message)) for one in found)
@@ -99,6 +115,18 @@ class _Sound:
             return [self.without(value[number], (*place, number)) for number in self.kept[place]]
         return value
 
+    def unfit(self, kept: Any, place: KeyPath) -> KeyPath:
+        """The place in the file of an unfit part of the rest; of a lacking key, of what lacks it."""
+        found: list[str | int] = []
+        for part in place:
+            numbers = self.kept.get(tuple(found))
+            try:
+                kept = kept[part]
+            except (LookupError, TypeError):
+                break
+            found.append(numbers[part] if numbers is not None and isinstance(part, int) else part)
+        return _whole(tuple(found))
+
     def numbered(self, text: str) -> str:
         """A text about the rest, with the numbers that the entries have in the file."""
 
@@ -128,6 +156,8 @@ def _depends_on(place: str, out: set[str]) -> bool:
     if match is None:
         return place in out
     within = place[match.end() :]
+    if within.startswith("gate."):
+        return any(one.startswith("recommenders") for one in out)
     needs = next((needs for pattern, needs in _DEPENDS_ON if re.fullmatch(pattern, within)), ())
     return any(is_within(part, left) for part in (within, *needs) for left in _left_out(match[1], out))
 
