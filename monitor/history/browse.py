@@ -274,19 +274,22 @@ def _gone(connection: Connection, recommender: str, spans: Sequence[Span]) -> di
                 columns.recommender == recommender,
                 columns.check_name == check,
                 columns.current,
-                columns.window_end > min(one.window.end for one in own),
+                columns.window_end >= min(one.window.end for one in own),
             )
             .order_by(columns.window_end, columns.window_start)
         )
         windows = connection.execute(query).all()
         _, there = next(_judged(connection, windows[::-1]), (None, {one.series_id for one in own}))
-        missing = {one.series_id: one.window.end for one in own if one.series_id not in there}
+        missing = {one.series_id: one.window for one in own if one.series_id not in there}
         judged = _judged(connection, windows)
         while missing:
             row, series = next(judged)
-            new = [one for one, end in missing.items() if row.window_end > end and one not in series]
+            place = (row.window_end, row.window_start)  # windows of two lengths may have one end
+            new = [
+                one for one, last in missing.items() if place > (last.end, last.start) and one not in series
+            ]
             found |= dict.fromkeys(new, row.window_start)
-            missing = {one: end for one, end in missing.items() if one not in found}
+            missing = {one: last for one, last in missing.items() if one not in found}
     return found
 
 

@@ -210,3 +210,12 @@ def test_a_violation_goes_on_if_its_series_comes_back_before_it_is_ok(store: Sto
     assert ends(store) == [(hour(4).start,) * 2]
     record(store, hour(5), [judged(0.05), COVERAGE])
     assert ends(store) == [(hour(5).start, hour(4).start)]  # the page says when it was ok again
+
+
+def test_windows_of_two_lengths_with_one_end_show_which_series_are_gone(store: Store) -> None:
+    other = replace(judged(0.3), labels={"by": "uv"})
+    record(store, hour(0), [judged(0.3), other])
+    record(store, hour(1), [judged(0.3)])
+    half = Window(hour(1).start + HOUR / 2, hour(1).end)  # `window` of the config became shorter
+    record(store, half, [COVERAGE])
+    assert ends(store) == [(half.start, half.start), (hour(1).start, hour(1).start)]
