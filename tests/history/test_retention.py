@@ -35,6 +35,15 @@ def test_retention_keeps_the_windows_that_may_be_judged_again_however_old_they_a
     assert store.evaluated("news") == []
 
 
+def test_retention_works_in_a_fleet_of_thousands(store: Store) -> None:
+    put(store, [COVERAGE], 0, recommender="old")
+    put(store, [COVERAGE], 0, recommender="r1234")
+    keep = {f"r{number}": hour(0).start for number in range(3000)}
+    assert store.drop_before(hour(100).end, keep) == 1
+    assert store.evaluated("old") == []
+    assert len(store.evaluated("r1234")) == 1
+
+
 def test_retention_forgets_the_log_state_of_a_recommender_that_is_gone_but_not_of_a_live_one(
     store: Store,
 ) -> None:
