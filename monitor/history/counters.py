@@ -100,7 +100,8 @@ def of_results(
     if in_maintenance:
         results = [_emptied(one) if one.labels.get("kind") == Kind.SOFT else one for one in results]
     old = _counted(recommender, before)
-    violated = set(_counted(recommender, [one for one in before if one.status is Status.VIOLATED]))
+    fired = [one for one in before if one.status is Status.VIOLATED and one.kind is ResultKind.RULE]
+    violated = set(_counted(recommender, fired))
     return {
         name: 0 if name in violated else max(0, count - old.get(name, 0))
         for name, count in _counted(recommender, results).items()

@@ -101,6 +101,12 @@ def test_undefined_results_are_counted_and_slices_are_not_counted_twice(store: S
     assert store.evaluated("shop")[0].status is Status.OK
 
 
+def test_a_violated_metric_that_becomes_undefined_is_counted_as_undefined(store: Store) -> None:
+    put(store, [replace(COVERAGE, status=Status.VIOLATED, value=0.1)])
+    put(store, [replace(COVERAGE, status=Status.UNDEFINED, value=None)], fingerprint="b")
+    assert counted(store, "recsys_undefined_total", metric="coverage") == 1
+
+
 def test_the_undefined_results_of_a_metric_stay_known_at_zero_once_a_window_lacks_the_metric(
     store: Store,
 ) -> None:
