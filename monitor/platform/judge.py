@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -40,15 +40,18 @@ _DAY: Final = timedelta(days=1)
 class Total:
     """One total on every day: of the recommender, of the platform, and of the systems that give it.
 
-    `lacking` says of each day which system has no value, and why; empty where all have one. `status` is that
-    of such a day: late if a value may still come, else no_data.
+    Attributes:
+        systems: the neighbours that give it.
+        made_of: whose totals are the platform's: the system that is declared as the whole, or the recommender
+            and its neighbours.
+        status: of the platform's total on each day: late if a missing part may still come, else no_data.
     """
 
     name: str
     own: Floats
     whole: Floats
     systems: Mapping[str, Floats]
-    lacking: tuple[str, ...]
+    made_of: tuple[str, ...]
     status: tuple[Status, ...]
 
     @property
@@ -59,7 +62,8 @@ class Total:
     def judged(self) -> dict[str, Floats]:
         """The series that are compared, by name; `others` only where no single neighbour is all of them."""
         found = {OWN: self.own, ALL: self.whole, **self.systems}
-        return found if len(self.systems) == 1 else {**found, OTHERS: self.others}
+        is_all = len(self.systems) == 1 and OWN in self.made_of
+        return found if is_all else {**found, OTHERS: self.others}
 
 
 def at_equal(demand: Floats, recent: int) -> Floats:
@@ -129,35 +133,21 @@ class PlatformJudge:
 
     def total(self, table: DailyTotals, name: str) -> Total:
         """One total of all systems on all days."""
-        platform = self._platform
-        given = [one.name for one in platform.systems if name in platform.given_by(one)]
+        platform, own = self._platform, table.own.values[name]
         parts = {
-            one.name: table.systems[one.name].values[name] for one in platform.neighbours if one.name in given
+            one.name: table.systems[one.name].values[name]
+            for one in platform.neighbours
+            if name in platform.given_by(one)
         }
-        own = (
-            table.own.values[name]
-            if name in platform.given_by(platform.own)
-            else np.full(len(table.days), np.nan)
-        )
         declared = platform.whole
-        if declared is not None and declared.name in given:
+        if declared is not None and name in platform.given_by(declared):
+            made_of: tuple[str, ...] = (declared.name,)
             whole = table.systems[declared.name].values[name]
         else:
+            made_of = (OWN, *parts)
             whole = own + sum(parts.values(), np.zeros(len(table.days)))
-        readings = {OWN: table.own, **{one: table.systems[one] for one in given}}
-        lacking, status = [], []
-        for place in range(len(table.days)):
-            missing = {
-                one: reading
-                for one, reading in readings.items()
-                if not math.isfinite(reading.values[name][place])
-            }
-            lacking.append(
-                "; ".join(f"{one}: {each.why[name][place] or 'no value'}" for one, each in missing.items())
-            )
-            late = any(each.status[place] is Status.LATE for each in missing.values())
-            status.append(Status.OK if not missing else Status.LATE if late else Status.NO_DATA)
-        return Total(name, own, whole, parts, tuple(lacking), tuple(status))
+        status = [_known(table, name, made_of, place)[0] for place in range(len(table.days))]
+        return Total(name, own, whole, parts, made_of, tuple(status))
 
     def _amounts(self, table: DailyTotals, total: Total) -> Iterator[Result]:
         """The amounts of the last day, and the recommender's share."""
@@ -166,13 +156,14 @@ class PlatformJudge:
                 yield self._amount(table, total.name, name)
         whole = self.builder(specs.AMOUNT, total=total.name, system=ALL)
         share = self.builder(specs.SHARE, total=total.name)
-        if total.status[-1] is not Status.OK:
-            for builder in (whole, share):
-                yield replace(builder.no_data(total.lacking[-1]), status=total.status[-1], samples=None)
-            return
         all_of_it, own_part = float(total.whole[-1]), float(total.own[-1])
-        yield replace(whole.value(all_of_it, 1), samples=None)
-        if all_of_it > 0:
+        status, why = _known(table, total.name, total.made_of)
+        result = whole.value(all_of_it, 1) if status is Status.OK else whole.no_data(why)
+        yield replace(result, status=status, samples=None)
+        status, why = _known(table, total.name, (OWN, *total.made_of))
+        if status is not Status.OK:
+            yield replace(share.no_data(why), status=status, samples=None)
+        elif all_of_it > 0:
             yield replace(share.value(own_part / all_of_it, 1), samples=None)
         else:
             yield replace(share.undefined("the platform's total is 0 or less", 1), samples=None)
@@ -223,8 +214,9 @@ class PlatformJudge:
 
     def _changes(self, table: DailyTotals, total: Total) -> tuple[Changes | None, Status, str]:
         """The changes of all series, or why there are none."""
-        if total.status[-1] is not Status.OK:
-            return None, total.status[-1], total.lacking[-1]
+        status, why = _known(table, total.name, (OWN, *total.made_of, *total.systems))
+        if status is not Status.OK:
+            return None, status, why
         left_out = self.left_out(table.days)
         if left_out[-1]:
             return None, Status.NO_DATA, f"the day is left out: it lies {left_out[-1]}"
@@ -307,6 +299,15 @@ class PlatformJudge:
         days = f"{found.days[1]} days against {found.days[0]}"
         days += " at equal demand" if self._platform.demand is not None else ""
         return f"{total.name}, {days}: {'; '.join(parts)}; {gained}. Observed, not caused."
+
+
+def _known(table: DailyTotals, total: str, systems: Iterable[str], place: int = -1) -> tuple[Status, str]:
+    """Whether all of these systems have a total on a day: late if one may still come; and which lack it."""
+    readings = table.readings
+    missing = {one: readings[one] for one in systems if not math.isfinite(readings[one].values[total][place])}
+    why = "; ".join(f"{one}: {each.why[total][place] or 'no value'}" for one, each in missing.items())
+    late = any(each.status[place] is Status.LATE for each in missing.values())
+    return Status.OK if not missing else Status.LATE if late else Status.NO_DATA, why
 
 
 def _measured(one: Measured) -> object:

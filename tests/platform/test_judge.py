@@ -123,6 +123,42 @@ def test_the_system_that_is_the_whole_platform_is_its_total_and_the_rest_are_oth
     assert results["substitution orders others"].status is Status.VIOLATED
 
 
+WITH_WHOLE = {
+    "systems": [
+        {"name": "all-orders", "whole": True, "log": {"path": "x"}},
+        {"name": "search", "log": {"path": "x"}},
+    ]
+}
+
+
+def test_beside_a_declared_whole_one_neighbour_is_not_all_of_the_others():
+    whole = reading(level(1000, 0, 1))
+    found = DailyTotals(
+        DAYS, reading(level(300, 90)), {"all-orders": whole, "search": reading(level(400, 0, 2))}
+    )
+    results = judged(found, WITH_WHOLE)
+    assert results["substitution orders search"].status is Status.OK
+    assert results["substitution orders others"].status is Status.VIOLATED
+    assert results["platform_change orders others"].value < 0
+
+
+def test_a_declared_whole_and_the_share_of_it_need_no_neighbour():
+    search = level(400, 0, 2)
+    search[-1] = np.nan
+    late = reading(search, status=Status.LATE, why="the log has stopped")
+    systems = {"all-orders": reading(np.full(35, 1000.0)), "search": late}
+    results = judged(DailyTotals(DAYS, reading(np.full(35, 300.0)), systems), WITH_WHOLE)
+    assert results["platform_amount orders platform"].value == 1000.0
+    assert results["platform_share orders"].value == 0.3
+    assert results["platform_amount orders search"].status is Status.LATE
+    assert results["substitution orders search"].status is Status.LATE
+    own = reading([*np.full(34, 300.0), np.nan], why="the log is gone")
+    results = judged(DailyTotals(DAYS, own, systems), WITH_WHOLE)
+    assert results["platform_amount orders platform"].value == 1000.0
+    share = results["platform_share orders"]
+    assert (share.status, share.detail) == (Status.NO_DATA, "recommender: the log is gone")
+
+
 def test_two_neighbours_are_judged_alone_and_together():
     both = {"systems": [{"name": name, "log": {"path": "x"}} for name in ("search", "ads")]}
     found = judged(table(level(300, 90), level(700, -90, 1), ads=reading(level(100, 0, 2))), both)
