@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 
 from monitor.core.columns import ARM, USER_ID
 from monitor.core.results import Result, Status, Window
-from monitor.core.text import NAME_LENGTH, visible
+from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.engines.duckdb import Engine
 from monitor.experiments.assignments import Assignments
 from monitor.experiments.queries import FIRST
@@ -142,7 +142,8 @@ class ArmsOfPlatform:
         if missing:
             taken = replace(taken, note=f"{taken.note}; {lack}")
         if split.mixed:
-            taken = replace(taken, note=f"{taken.note}; {split.mixed:,} users in two arms left out")
+            mixed = plural(split.mixed, "user")
+            taken = replace(taken, note=f"{taken.note}; {mixed} in two arms left out")
         for arm in experiment.arms:
             if arm != experiment.baseline:
                 yield from self._compared(experiment, arm, sums, taken)

@@ -15,6 +15,7 @@ import numpy as np
 from monitor.anomalies.moments import weekday_of
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status
+from monitor.core.text import plural
 from monitor.metrics.family import MetricSpec, ResultBuilder, round12
 from monitor.platform import specs
 from monitor.platform.days import DailyTotals, day_of, zone_of
@@ -237,8 +238,9 @@ class PlatformJudge:
         late = int(np.count_nonzero(known >= len(values) - recent))
         why = (
             "too few days have a total in every system: "
-            f"{len(known) - late} earlier days (at least {LEAST_BEFORE} are needed), "
-            f"and {late} recent days (at least {LEAST_NOW}); each recent weekday must be an earlier day too"
+            f"{plural(len(known) - late, 'earlier day')} (at least {LEAST_BEFORE} are needed), "
+            f"and {plural(late, 'recent day')} (at least {LEAST_NOW}); each recent weekday must be an "
+            "earlier day too"
         )
         reasons = Counter(one for one in left_out if one)
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))

@@ -36,8 +36,8 @@ _FEW: Final = 3  # windows; the log may be rotated before more are added up
 class Sum(NamedTuple):
     """The totals of a window in the order of the settings, and the fingerprint of its rows.
 
-    `bad` is the number of rows whose value should be added up and is missing or not a number, and `by_user`
-    says whether the totals of each user are there too.
+    `bad` is the number of rows whose value some total should add up and that is missing or not a number, and
+    `by_user` says whether the totals of each user are there too.
     """
 
     values: tuple[float, ...]
@@ -146,7 +146,7 @@ class KeptTotals(KeptWindows):
             if given.type().is_floating():  # a pandas export with gaps holds NaN in place of null
                 user = ibis.ifelse(given.isnan(), ibis.null("string"), user)
         parts: dict[str, ir.Value] = {FIRST: at - (at % seconds + seconds) % seconds, c.USER_ID: user}
-        bad: ir.IntegerValue = ibis.literal(0, "int64")
+        is_bad: ir.BooleanValue = ibis.literal(False)
         for number, total in enumerate(self._totals):
             counts = ibis.literal(True) if total.event is None else rows[c.EVENT] == total.event
             counts = counts.fill_null(False)
@@ -154,10 +154,10 @@ class KeptTotals(KeptWindows):
             if total.add == "value":
                 value = rows[c.VALUE].cast("float64")
                 is_good = value.notnull() & ~(value.isnan() | value.isinf()).fill_null(True)
-                bad = bad + (counts & ~is_good).ifelse(1, 0)
+                is_bad = is_bad | (counts & ~is_good)
                 added = is_good.ifelse(value, 0.0)
             parts[column_of(number)] = counts.ifelse(added, 0.0)
-        table = rows.select(**parts, **{BAD: bad})
+        table = rows.select(**parts, **{BAD: is_bad.cast("int64")})
         sums = {name: table[name].sum() for name in parts if name not in (FIRST, c.USER_ID)}
         return table.aggregate(by=[FIRST, c.USER_ID], **sums, **{BAD: table[BAD].sum()})
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from monitor.core.results import Status, Window
+from monitor.core.text import plural
 from monitor.engines.duckdb import Engine
 from monitor.logs.log import Log
 from monitor.logs.source import Source
@@ -112,7 +113,7 @@ class SystemLog:
             return Reading.without(list(self.totals), len(days), Status.ERROR, failed)
         values = np.full((len(days), len(self.totals)), np.nan)
         status: list[Status] = []
-        why: list[str] = []
+        why: dict[str, list[str]] = {total: [] for total in self.totals}
         known = self.kept.known(self._time.window)
         for number, day in enumerate(days):
             span = day_of(day, zone)
@@ -122,18 +123,21 @@ class SystemLog:
                 values[number] = [round12(float(one)) for one in np.sum([one.values for one in sums], axis=0)]
                 bad = sum(one.bad for one in sums)
                 status.append(Status.OK)
-                why.append(f"{bad:,} rows have no value that can be added up" if bad else "")
+                text = f"{plural(bad, 'row')} without a value that can be added up" if bad else ""
+                for total, settings in self.totals.items():
+                    why[total].append(text if settings.add == "value" else "")
                 continue
-            lacking = len(windows) - len(sums)
-            state, reason = self._why(span, lacking, len(windows), now)
+            state, reason = self._why(span, len(windows) - len(sums), len(windows), now)
             status.append(state)
-            why.append(reason)
+            for texts in why.values():
+                texts.append(reason)
         by_total = {total: values[:, place] for place, total in enumerate(self.totals)}
-        return Reading(by_total, tuple(status), dict.fromkeys(by_total, tuple(why)))
+        return Reading(by_total, tuple(status), {total: tuple(texts) for total, texts in why.items()})
 
     def _why(self, span: Window, lacking: int, whole: int, now: datetime) -> tuple[Status, str]:
         """Why a day has no value: what is missing may still come, or never will."""
-        log, part = self.log, f"{lacking} of its {whole} windows are missing"
+        are = "is" if lacking == 1 else "are"
+        log, part = self.log, f"{lacking:,} of its {plural(whole, 'window')} {are} missing"
         if log.watermark is None:
             return Status.LATE, "the log has no row yet"
         if log.watermark < span.end + self._time.lateness:

@@ -105,6 +105,9 @@ def test_days_that_lack_are_left_out_and_too_few_give_no_verdict():
     short = judged(table(own, level(700)))["substitution orders search"]
     assert short.status is Status.NO_DATA
     assert "8 earlier days (at least 14 are needed), and 7 recent days (at least 2)" in short.detail
+    own[:27], own[28:34] = np.nan, np.nan
+    least = judged(table(own, level(700)))["substitution orders search"]
+    assert "1 earlier day (at least 14 are needed), and 1 recent day (at least 2)" in least.detail
 
 
 def test_a_platform_of_nothing_is_undefined_and_never_divided_by():

@@ -299,16 +299,20 @@ def test_values_are_added_up_and_what_is_no_number_is_counted(
     for day in range(21):
         values = [2.5, float("nan"), float("inf"), None, *[1.0] * 20][: 24 if day < 20 else 3]
         write(tmp_path, "feedback", day, rows(day, len(values), value=values))
-    totals = {"totals": {"gmv": {"event": "order", "add": "value"}}}
+    value = {"event": "order", "add": "value"}
+    totals = {"totals": {"gmv": value, "revenue": value, "orders": {"event": "order"}}}
     system = search(tmp_path)
-    system["log"]["totals"] = {"gmv": {"event": "found"}}
+    system["log"]["totals"] = {total: {"event": "found"} for total in totals["totals"]}
     turns(
         watch(tmp_path, store, settings(tmp_path, {**totals, "systems": [system]})),
         runtime, FIRST + 20 * DAY + 7 * HOUR,
     )  # fmt: skip
-    found = results(store, 19)["platform_amount gmv recommender"]
-    assert found.value == 22.5
-    assert found.detail == "3 rows have no value that can be added up"
+    found = results(store, 19)
+    for total in ("gmv", "revenue"):
+        added = found[f"platform_amount {total} recommender"]
+        assert (added.value, added.detail) == (22.5, "3 rows without a value that can be added up")
+    counted = found["platform_amount orders recommender"]
+    assert (counted.value, counted.detail) == (24.0, "")
 
 
 def test_without_a_platform_nothing_of_it_is_left_in_the_snapshot(tmp_path: Path) -> None:
