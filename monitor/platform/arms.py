@@ -96,19 +96,15 @@ class ArmsOfPlatform:
 
     def run(self, engine: Engine, end: datetime) -> list[Result]:
         """The results of all experiments up to a moment. Raises StoreError if users cannot be kept."""
-        if not self._experiments or OWN not in self._logs:
-            return [
-                one
-                for experiment in self._experiments
-                for one in self._nothing(
-                    experiment,
-                    Status.NO_DATA,
-                    "the recommender's totals come from no log, so no user is known",
-                )
-            ]
-        if len(self._logs) == 1:
+        why = ""
+        if OWN not in self._logs:
+            why = "the recommender's totals come from no log, so no user is known"
+        elif len(self._logs) == 1:
             why = "no other system has a log, so its users are not known"
+        if why:
             return [one for each in self._experiments for one in self._nothing(each, Status.NO_DATA, why)]
+        if not self._experiments:
+            return []
         self._kept.keep_missing(engine, self._source, end)
         return [one for experiment in self._experiments for one in self._of(engine, experiment, end)]
 

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from monitor.core.results import Result, Status
 from monitor.core.text import plural
 from monitor.metrics.family import MetricSpec, ResultBuilder, round12
 from monitor.platform import specs
-from monitor.platform.days import DailyTotals, day_of, zone_of
+from monitor.platform.days import DAY, DailyTotals, day_of, zone_of
 from monitor.settings.platform import ALL, DEMAND, OTHERS, OWN, Measured, PlatformSettings
 from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.counts import Floats
@@ -34,7 +34,6 @@ from monitor.statistics.substitution import (
 )
 
 _VERSION: Final = "1"
-_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class PlatformJudge:
     @property
     def days(self) -> int:
         """How many days a judgement looks at."""
-        return (self._platform.recent + self._platform.before) // _DAY
+        return (self._platform.recent + self._platform.before) // DAY
 
     def run(self, table: DailyTotals) -> list[Result]:
         """The results of the last day."""
@@ -228,9 +227,9 @@ class PlatformJudge:
                 why = table.demand.why[DEMAND][-1] or "it is 0 or less"
                 waits = table.demand.status[-1] is Status.LATE
                 return None, Status.LATE if waits else Status.NO_DATA, f"demand: {why}"
-            values = values * at_equal(demand, self._platform.recent // _DAY)[:, None]
+            values = values * at_equal(demand, self._platform.recent // DAY)[:, None]
         values[np.array([bool(one) for one in left_out])] = np.nan
-        recent = self._platform.recent // _DAY
+        recent = self._platform.recent // DAY
         found = changes(values, self.weekdays(table.days), recent)
         if found is not None:
             return found, Status.OK, ""

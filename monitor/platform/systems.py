@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -80,11 +79,6 @@ class Systems:
         own, demand = found.pop(OWN), found.pop(DEMAND, None)
         return DailyTotals(tuple(days), own, found, demand)
 
-    @property
-    def state(self) -> tuple[object, ...]:
-        """Changes when an answer came."""
-        return tuple(query.answered_at for query in self.queries.values())
-
 
 class _Query:
     """The query of one system, its last answer, the last one without an error, and what is under way."""
@@ -96,7 +90,6 @@ class _Query:
         self._good: Answer | None = None
         self._asked: tuple[date, ...] = ()
         self._asked_at: datetime | None = None
-        self.answered_at = 0.0
 
     def ask(self, days: Sequence[date], now: datetime, timeout: timedelta) -> None:
         self._collect()
@@ -114,7 +107,7 @@ class _Query:
         running = self.running
         if running is None or (answer := running.answer) is None:
             return
-        self._answer, self.answered_at = answer.of(self._asked), time.monotonic()
+        self._answer = answer.of(self._asked)
         self._good = self._good if answer.error else self._answer
         if not running.is_running:
             self.running = None
