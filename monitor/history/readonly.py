@@ -83,10 +83,16 @@ class ReadOnlyHistory:
             return
         if not found:
             raise StoreError(f"{shown(self._url)} is no history of recsys-monitor", Fault.CORRUPT)
+        has = f"the history at {shown(self._url)} has schema {', '.join(found)}"
+        if max(found) > schema.HEAD:
+            raise StoreError(
+                f"{has}, written by a newer version of recsys-monitor; this one reads {schema.HEAD}: "
+                "upgrade it",
+                Fault.NEWER_SCHEMA,
+            )
         raise StoreError(
-            f"the history at {shown(self._url)} has schema {', '.join(found)}, and this version of "
-            f"recsys-monitor reads {schema.HEAD}: use the version that writes it, or start the newer",
-            Fault.NEWER_SCHEMA,
+            f"{has}, and this version of recsys-monitor reads {schema.HEAD}: start `recsys-monitor run` of "
+            "this version, which upgrades the history, or read it with the version that wrote it"
         )
 
     @contextmanager

@@ -22,6 +22,7 @@ from sqlalchemy import text
 from monitor.core.results import Result, Status, Window
 from monitor.history import migrate, schema
 from monitor.history.errors import Fault, StoreError
+from monitor.history.readonly import ReadOnlyHistory
 from monitor.history.store import Store
 from monitor.settings.history import HistorySettings, parse_url
 from tests.history.recording import record
@@ -57,6 +58,18 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(url: str) -> None:
     with pytest.raises(StoreError, match="9999, written by a newer version") as caught:
         Store.open(url)
     assert caught.value.fault is Fault.NEWER_SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("version", "next_step"),
+    [("9999", "written by a newer version"), ("0005", "start `recsys-monitor run` of this version")],
+)
+def test_a_reader_of_another_version_is_told_what_to_do(tmp_path: Path, version: str, next_step: str) -> None:
+    path = tmp_path / "history.sqlite"
+    with Store.open(path) as store, store._database.writing() as connection:
+        connection.execute(text(f"UPDATE alembic_version SET version_num = '{version}'"))
+    with pytest.raises(StoreError, match=f"has schema {version}, .*{next_step}"):
+        ReadOnlyHistory.open(f"sqlite:///{path}")
 
 
 def test_processes_that_open_a_new_store_at_once_all_get_it(url: str) -> None:
