@@ -34,6 +34,7 @@ from monitor.statistics.substitution import (
 )
 
 _VERSION: Final = "1"
+_INFINITE: Final = "the values add up to no finite number"
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class PlatformJudge:
         if math.isfinite(value):
             return replace(builder.value(value, 1, detail=why), samples=None)
         state = Status.NO_DATA if status is Status.OK else status
-        return replace(builder.no_data(why), status=state, samples=None)
+        return replace(builder.no_data(why or _INFINITE), status=state, samples=None)
 
     def totals(self, table: DailyTotals) -> list[Total]:
         """Every total of all systems on all days."""
@@ -306,7 +307,7 @@ def _known(table: DailyTotals, total: str, systems: Iterable[str], place: int = 
     """Whether all of these systems have a total on a day: late if one may still come; and which lack it."""
     readings = table.readings
     missing = {one: readings[one] for one in systems if not math.isfinite(readings[one].values[total][place])}
-    why = "; ".join(f"{one}: {each.why[total][place] or 'no value'}" for one, each in missing.items())
+    why = "; ".join(f"{one}: {each.why[total][place] or _INFINITE}" for one, each in missing.items())
     late = any(each.status[place] is Status.LATE for each in missing.values())
     return Status.OK if not missing else Status.LATE if late else Status.NO_DATA, why
 

@@ -97,6 +97,14 @@ def test_a_system_without_a_total_is_itself_alone_in_error_and_nothing_is_counte
         assert "search: the log is gone" in found[name].detail
 
 
+def test_a_total_that_is_too_large_for_a_number_says_so():
+    own = Reading({"orders": np.array([*level(300)[:-1], np.inf])}, (Status.OK,) * 35, {"orders": ("",) * 35})
+    found = judged(table(own, level(700)))
+    amount = found["platform_amount orders recommender"]
+    assert (amount.status, amount.detail) == (Status.NO_DATA, "the values add up to no finite number")
+    assert found["platform_share orders"].detail == f"recommender: {amount.detail}"
+
+
 def test_days_that_lack_are_left_out_and_too_few_give_no_verdict():
     own = level(300)
     own[:10] = np.nan
