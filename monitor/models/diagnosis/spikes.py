@@ -144,8 +144,10 @@ def _acts_like_all(case: Case, column: Column, spike: Spike) -> bool | None:
 
 
 def _usual(values: Floats, but: float) -> float:
-    """The most frequent other value, or the middle one where none is frequent."""
+    """The most frequent other value, or the middle one where none is frequent; NaN if others are missing."""
     others = values[~np.isnan(values) & (values != but)]
+    if not others.size:
+        return math.nan
     found, counts = np.unique(others, return_counts=True)
     return float(found[counts.argmax()]) if counts.max() > 0.05 * len(values) else float(np.median(others))
 

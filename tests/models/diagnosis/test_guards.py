@@ -64,6 +64,17 @@ def test_a_frequent_text_is_a_default_only_if_its_rows_behave_like_all_rows(defa
     assert (found is not None) is default
 
 
+@pytest.mark.parametrize("default", [True, False])
+def test_a_flag_that_is_1_or_missing_can_be_a_default(default):
+    rng = np.random.default_rng(0)
+    before, true = (
+        np.where(rng.random(ROWS) < rate, 1.0, math.nan) for rate in (0.4, 0.4 if default else 0.7)
+    )
+    served = np.where(rng.random(ROWS) < 0.5, 1.0, true) if default else true
+    labels = [(rng.random(ROWS) < np.where(one == 1, 0.8, 0.2)).astype(float) for one in (before, true)]
+    assert (spike_in(before, served, labels) is not None) is default
+
+
 def test_a_value_of_the_same_time_is_not_stale():
     users = np.array(["a", "a"], dtype=object)
     column, sample = pairs_of([5.0, 4.0], [4.0, 5.0], times=np.ones(2), entities={"user_id": users})
