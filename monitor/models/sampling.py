@@ -19,6 +19,7 @@ from monitor.models.feature_values import as_text, known
 from monitor.models.parts import HASH, hash_of, hashed, in_part, told_apart
 from monitor.models.splits import judgeable
 from monitor.settings.models import ModelSettings
+from monitor.window.slices import text_of
 
 LIMIT: Final = 50_000
 _IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
@@ -26,6 +27,7 @@ _AT: Final = "__at_{}"
 _OFFLINE: Final = "__offline_{}"
 _OFFLINE_AT: Final = "__offline_at_{}"
 _KEY: Final = "__key_{}"
+_SLICE: Final = "__slice_{}"
 
 
 def features_of(tables: Iterable[ir.Table | None], models: ModelSettings) -> tuple[str, ...]:
@@ -143,9 +145,11 @@ def _times(rows: ir.Table, features: Sequence[str], models: ModelSettings) -> di
 
 
 def _columns(rows: ir.Table, features: Sequence[str], models: ModelSettings) -> dict[str, ir.Value]:
-    wanted = (SCORE, LABEL, TS, *_IDS, *models.by, *features)
+    wanted = (SCORE, LABEL, TS, *_IDS, *features)
+    # As the slices of a split write them: a column may hold lists.
+    slices = {_SLICE.format(name): text_of(rows[name]) for name in models.by if name in rows.columns}
     times = {_AT.format(name): rows[at] for name, at in _times(rows, features, models).items()}
-    return {name: rows[name] for name in dict.fromkeys(wanted) if name in rows.columns} | times
+    return {name: rows[name] for name in dict.fromkeys(wanted) if name in rows.columns} | slices | times
 
 
 def _sample(table: pa.Table, features: Sequence[str], models: ModelSettings) -> Sample:
@@ -158,7 +162,9 @@ def _sample(table: pa.Table, features: Sequence[str], models: ModelSettings) -> 
         features={name: _values(table[name]) for name in features},
         times=_seconds(table[TS]) if TS in present else None,
         feature_times={name: _seconds(table[column]) for name, column in at.items()},
-        slices={name: _text(table[name]) for name in models.by if name in present},
+        slices={
+            name: _text(table[_SLICE.format(name)]) for name in models.by if _SLICE.format(name) in present
+        },
         ids=_text(table[REQUEST_ID]) if REQUEST_ID in present else None,
         entities={name: _codes(table[name]) for name in entities},
     )
@@ -189,5 +195,6 @@ def _codes(column: pa.ChunkedArray) -> NDArray[Any]:
 
 def _seconds(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Times as seconds since 1970; NaN if missing."""
-    moments = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    whole = column.cast(pa.timestamp("us"), safe=False)  # pandas writes nanoseconds
+    moments = whole.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return np.asarray(moments, np.float64) / 1e6

@@ -64,6 +64,23 @@ def test_every_column_is_converted_for_the_diagnosis():
     assert "u" not in users  # whose a row is stays in the log
 
 
+def test_times_of_features_may_have_nanoseconds():
+    at = "make_timestamp_ns(1772341200123456789) AS age_at"
+    rows = engine().sql(f"SELECT 0.5 AS score, 1 AS label, 30 AS age, {at}")
+    sample = sample_rows(rows, ("age",), DiagnosedModels(feature_times={"age": "age_at"}))
+    assert sample.feature_times["age"].tolist() == [pytest.approx(1772341200.123456, abs=1e-6)]
+
+
+def test_slices_of_the_diagnosis_are_written_as_those_of_the_splits():
+    rows = table(tags=[["b", "a"], ["c"], [""]], zone=[1.0, 2.0, None], price=[1, 2, 3])
+    models = DiagnosedModels(by=("tags", "zone", "price"), features=("price",))
+    sample = sample_rows(rows, ("price",), models)
+    order = np.argsort(sample.features["price"])
+    assert sample.slices["tags"][order].tolist() == ["a", "c", None]
+    assert sample.slices["zone"][order].tolist() == ["1", "2", None]
+    assert sample.slices["price"][order].tolist() == ["1", "2", "3"]
+
+
 def test_features_are_those_of_the_settings_or_all_unnamed_columns():
     rows = table(a=[1.0, 2.0], b=["x", "y"], scene=["h", "h"], item_id=["i", "j"], when=[AT, AT])
     assert features_of((rows,), MODELS) == ("a", "b")
