@@ -20,6 +20,7 @@ from monitor.statistics.counts import Floats
 
 Codes = NDArray[np.uint16]
 _FINER = 4  # a value of more rows than a quarter of a bin has a bin of its own
+_EXACT = 2**53  # floats beyond this skip whole numbers
 FITTED = ("better", "worse")
 """The sides that bins and effects are learned from: the others have the same rows, or few."""
 
@@ -91,17 +92,29 @@ def equals(values: Floats, value: float) -> NDArray[np.bool_]:
 def read_column(name: str, sides: Mapping[str, Values]) -> Column:
     """Read a feature. If it is text on one side, it is text on all.
 
+    One odd text is enough to make a column of a CSV file text. So if another side has numbers, and most texts
+    are numbers, the feature is a number, and the other texts are missing.
+
     >>> read_column("city", {"better": np.array(["Rome", None, "Bern"], object)}).sides["better"].tolist()
     [1.0, nan, 0.0]
+    >>> mixed = {"better": np.array([31.0, 52.0]), "worse": np.array(["31", "52", "n/a"], object)}
+    >>> read_column("age", mixed).sides["worse"].tolist()
+    [31.0, 52.0, nan]
     """
     arrays = {side: _numbers(np.asarray(values)) for side, values in sides.items()}
-    if all(one.dtype.kind in "biuf" for one in arrays.values()):
-        return Column(name, None, {side: one.astype(np.float64, copy=False) for side, one in arrays.items()})
+    numeric = {side: one.astype(np.float64, copy=False) for side, one in arrays.items() if _is_numeric(one)}
+    texts = {side: one for side, one in arrays.items() if side not in numeric}
+    if texts and any(not np.isnan(one).all() for one in numeric.values()):
+        read = {side: _read_numbers(one) for side, one in texts.items()}
+        if all(one is not None for one in read.values()):
+            numeric |= {side: one for side, one in read.items() if one is not None}
+    if len(numeric) == len(arrays):
+        return Column(name, None, {side: numeric[side] for side in arrays})
     objects = {side: one.tolist() for side, one in arrays.items()}
-    texts = {one: _text(one) for one in set().union(*objects.values())}
-    levels = tuple(sorted({text for text in texts.values() if text is not None}))
+    written = {one: _text(one) for one in set().union(*objects.values())}
+    levels = tuple(sorted({text for text in written.values() if text is not None}))
     place = {text: float(at) for at, text in enumerate(levels)}
-    number = {one: math.nan if text is None else place[text] for one, text in texts.items()}
+    number = {one: math.nan if text is None else place[text] for one, text in written.items()}
     return Column(
         name,
         levels,
@@ -121,9 +134,30 @@ def _numbers(values: Values) -> Values:
     return values.astype(np.float64) if plain else values
 
 
+def _is_numeric(values: Values) -> bool:
+    return values.dtype.kind in "biuf"
+
+
+def _read_numbers(texts: Values) -> Floats | None:
+    """The texts as numbers, NaN where one is not; None if most are not."""
+    found = np.fromiter(map(_number, texts.tolist()), np.float64, len(texts))
+    present = sum(_text(one) is not None for one in texts.tolist())
+    return found if 2 * np.count_nonzero(~np.isnan(found)) > present else None
+
+
+def _number(value: Any) -> float:
+    try:
+        return math.nan if value is None else float(value)
+    except ValueError:
+        return math.nan
+
+
 def _text(value: Any) -> str | None:
-    missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return None if missing else str(value)
+    """A value as text, a whole number as a log in text writes it; None if it is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+    return str(int(value) if whole else value)
 
 
 @dataclass(frozen=True, slots=True)

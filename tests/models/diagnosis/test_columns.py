@@ -23,9 +23,23 @@ def test_text_gets_the_same_number_on_all_sides():
 
 
 def test_numbers_on_one_side_and_text_on_the_other_compare_as_text():
-    column = read_column("x", {"better": np.array([1.5, np.nan]), "worse": texts("1.5", "high")})
-    assert column.sides["better"][0] == column.sides["worse"][0]
+    column = read_column("x", {"better": np.array([1.5, np.nan, 3.0]), "worse": texts("3", "high", "low")})
+    assert column.levels == ("1.5", "3", "high", "low")
+    assert column.sides["better"][[0, 2]].tolist() == [0, 1]
     assert math.isnan(column.sides["better"][1])
+    assert column.sides["worse"].tolist() == [1, 2, 3]
+
+
+def test_an_odd_text_does_not_make_numbers_text():
+    column = read_column("x", {"better": np.array([31.0, 0.5]), "worse": texts("31", "5e-1", "n/a", None)})
+    assert column.levels is None
+    assert column.sides["worse"][:2].tolist() == [31.0, 0.5]
+    assert np.isnan(column.sides["worse"][2:]).all()
+
+
+def test_text_is_text_if_the_other_side_is_missing():
+    column = read_column("x", {"better": texts(None, None), "worse": texts("31", "52")})
+    assert column.levels == ("31", "52")
 
 
 def test_a_side_that_is_all_missing_does_not_make_numbers_text():
