@@ -14,7 +14,13 @@ MAX_BYTES = 1 << 20
 MAX_VALUES = 100_000
 MAX_DEPTH = 100
 _STANDARD = "tag:yaml.org,2002:"
-_KINDS = {_STANDARD + "int": "number", _STANDARD + "float": "number", _STANDARD + "timestamp": "date"}
+_KINDS = {
+    _STANDARD + "int": "number",
+    _STANDARD + "float": "number",
+    _STANDARD + "timestamp": "date",
+    _STANDARD + "bool": "truth value",
+}
+_TOO_LARGE = f"is larger than {MAX_BYTES >> 20} MiB, which is too large"
 _INDENTED = (
     "the indentation does not fit the lines above: the keys of one mapping begin in one column, and so do "
     "the items of one list"
@@ -100,6 +106,8 @@ def read_yaml(path: Path) -> Any:
             content = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as exc:
         raise YamlProblem("", f"cannot be read: {getattr(exc, 'strerror', None) or exc}") from None
+    if len(content) > MAX_BYTES:
+        raise YamlProblem("", _TOO_LARGE)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
@@ -122,7 +130,7 @@ def parse_yaml(text: str) -> Any:
         YamlProblem: with the place of the first mistake.
     """
     if len(text) > MAX_BYTES:
-        raise YamlProblem("", f"is larger than {MAX_BYTES >> 20} MiB, which is too large")
+        raise YamlProblem("", _TOO_LARGE)
     try:
         loader = _Loader(text)
         try:
@@ -150,7 +158,8 @@ class _Loader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
             return super().construct_object(node, deep)
-        except (ValueError, OverflowError):  # no such day, or a number of five thousand digits
+        # No such day, a number of five thousand digits, or a text that does not fit a tag such as !!bool.
+        except (ValueError, OverflowError, LookupError, AttributeError):
             kind = _KINDS.get(node.tag, "value of its tag")
             raise _error(
                 f"looks like a {kind} but is not one; if it is text, put it in quotes", node
