@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from textwrap import indent
 from typing import Final, TextIO
 
 from monitor.core.redaction import redact
-from monitor.core.text import harmless
+from monitor.core.text import harmless, plural
 
 _MOST_EQUAL: Final = 20
 _BURST_SECONDS: Final = 60.0
@@ -40,13 +41,16 @@ class JsonFormatter(logging.Formatter):
 
 
 class PlainFormatter(logging.Formatter):
-    """Time in UTC, level, message. Quoted text can neither forge a second entry nor control a terminal."""
+    """Time in UTC, level, message. Quoted text can neither forge a second entry nor control a terminal.
+
+    Each line of a traceback is indented: the text of an exception may hold whole lines of a log.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         message = harmless(redact(record.getMessage()).replace("\n", "\\n").replace("\r", "\\r"))
         text = f"{at} {record.levelname:<7} {message}"
-        traceback = _traceback(self, record)
+        traceback = indent(harmless(_traceback(self, record)), "  ")
         return f"{text}\n{traceback}" if traceback else text
 
 
@@ -100,7 +104,7 @@ class LimitedHandler(logging.StreamHandler[TextIO]):
             burst = self._bursts.pop(key)
             if (more := burst.count - _MOST_EQUAL) > 0:
                 first = burst.first
-                text = f"{more:,} more records like this one were not written: {first.getMessage()}"
+                text = f"not written: {plural(more, 'more record')} like this one: {first.getMessage()}"
                 super().emit(
                     logging.LogRecord(
                         first.name, first.levelno, first.pathname, first.lineno, text, None, None
@@ -128,7 +132,7 @@ class Forwarded:
         )
         message = str(record.msg)
         if record.args and not given:  # a mapping
-            message, plain = record.getMessage().replace("%", "%%"), ()
+            message, plain = record.getMessage(), ()
         formatter = logging.Formatter()
         traceback = formatter.formatException(record.exc_info) if record.exc_info else record.exc_text or ""
         return cls(record.name, record.levelno, message, plain, record.created, redact(traceback))
