@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from monitor.core.text import quoted
 
-_PLACE_IN_LIST = re.compile(r"\[(-?\d*:?-?\d+|\*|:)\]")
+_PLACE_IN_LIST = re.compile(r"\[(-?\d+|-?\d*:-?\d*|\*)\]")
 LIST = "[]"
 
 
@@ -64,6 +64,8 @@ def problem(text: str) -> str | None:
 
     >>> problem("recs[0].iid")
     "'recs[0].iid' picks one place of a list; write [] for all its records, as in recs[].iid"
+    >>> problem("recs[1:].iid") == problem("recs[0].iid").replace("[0]", "[1:]")
+    True
     >>> problem("recs[].iid")
     """
     shown = quoted(text)

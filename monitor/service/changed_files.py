@@ -16,7 +16,7 @@ from monitor.history.snapshot import Change
 from monitor.logs.log import Log
 from monitor.rules.rule import LoadedRule
 
-_TABLES: Final = (CATALOG, USERS)
+_TABLES: Final = {CATALOG: "the catalog was", USERS: "the users were"}
 
 
 def changed_files(logs: Mapping[str, Log], rules: Iterable[LoadedRule]) -> Iterator[Change]:
@@ -25,7 +25,7 @@ def changed_files(logs: Mapping[str, Log], rules: Iterable[LoadedRule]) -> Itera
         entries = logs[name].entries.values() if name in logs else ()
         newest = max((entry.file for entry in entries), key=lambda file: file.modified, default=None)
         if newest is not None:
-            yield Change(newest.modified, f"the {name} was written: {_shown(newest.path)}")
+            yield Change(newest.modified, f"{_TABLES[name]} written: {_shown(newest.path)}")
     lists = {str(rule.kwargs["list_path"]) for rule in rules if rule.kwargs.get("list_path")}
     for path in sorted(lists):
         try:

@@ -44,8 +44,9 @@ def keep_private(state: Path) -> None:
             failed.append(f"{path}: {exc.strerror}")
     if closed:
         log.warning(
-            "other users could read the state folder %s; now %s of its files are private", state, closed
-        )
+            "other users could read the state folder %s; it is private now (%s changed)",
+            state, plural(closed, "path"),
+        )  # fmt: skip
     if failed:
         log.warning(
             "other users may read %s of the state folder %s, and this user cannot change that (%s); "

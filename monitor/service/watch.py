@@ -283,7 +283,8 @@ class Watch:
         for error in new[:MOST_REPORTED]:
             log.warning("%s: %s", self.name, error)
         if (more := len(new) - MOST_REPORTED) > 0:
-            log.warning("%s: %s: %d more paths cannot be listed", self.name, each.name, more)
+            paths = plural(more, "more path")
+            log.warning("%s: %s: %s cannot be listed", self.name, each.name, paths)
         for entry in scan.changed:
             if entry.reason:
                 log.warning("%s: skipped %s: %s", self.name, entry.file.path, entry.reason)
@@ -292,7 +293,7 @@ class Watch:
             rows = plural(loss.rows, "indexed row")
             log.warning("%s: %s: the log has lost %s: %s", self.name, each.name, rows, loss)
         if (more := len(lost) - MOST_REPORTED) > 0:
-            log.warning("%s: %s: %d more files lost rows", self.name, each.name, more)
+            log.warning("%s: %s: %s lost rows", self.name, each.name, plural(more, "more file"))
 
     def due(self, now: datetime) -> list[Due]:
         """The windows to judge, newest first. Of each window, the exposures come before the other parts."""
@@ -363,8 +364,8 @@ class Watch:
     def _read(self, due: Due) -> str:
         """How many rows of its own log a part of a window has."""
         if due.part == FEEDBACK:
-            return f"{self.evaluator.source.logs[FEEDBACK].rows(due.window)} events"
-        return f"{due.rows} rows"
+            return plural(self.evaluator.source.logs[FEEDBACK].rows(due.window), "event")
+        return plural(due.rows, "row")
 
     def _health(self, evaluation: Evaluation) -> list[CheckRun]:
         """The health score, if every part of the window that it needs has been judged."""

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import yaml
 
 from monitor.core.results import Status, Window
 from monitor.history.snapshot import Point, Series
+from monitor.logs.files import LogFile
+from monitor.logs.log import Log
 from monitor.rules.suites import load_rules
+from monitor.service.changed_files import changed_files
 from monitor.service.changes import ListChanges, changed_at, model_changed_at
 from monitor.service.daemon import Daemon
 from monitor.service.prometheus.exporter import Exporter
@@ -123,3 +128,15 @@ def test_two_rules_on_columns_of_one_file_are_no_change_of_it(tmp_path: Path) ->
     path.write_text("item_id,brand\na,b\nc,other\n")
     lists.look(rules, NOW + HOUR)
     assert lists.changed_at == NOW + HOUR
+
+
+def test_the_files_beside_a_log_are_named_when_they_were_written() -> None:
+    def log(name: str) -> Log:
+        found = SimpleNamespace(file=LogFile(f"/var/{name}.csv", 1, NOW))
+        return cast(Log, SimpleNamespace(entries={"": found}))
+
+    found = changed_files({name: log(name) for name in ("exposures", "catalog", "users")}, ())
+    assert [one.what for one in found] == [
+        "the catalog was written: catalog.csv",
+        "the users were written: users.csv",
+    ]

@@ -54,11 +54,16 @@ def test_a_readable_folder_is_made_private_with_one_warning(tmp_path, caplog):
         "kept/shop/sums",
     }
     assert [record.getMessage() for record in caplog.records] == [
-        f"other users could read the state folder {state}; now 9 of its files are private"
+        f"other users could read the state folder {state}; it is private now (9 paths changed)"
     ]
     caplog.clear()
     keep_private(state)
     assert not caplog.records
+    state.chmod(0o755)
+    keep_private(state)
+    assert caplog.messages == [
+        f"other users could read the state folder {state}; it is private now (1 path changed)"
+    ]
 
 
 def test_a_new_file_is_private_and_a_link_is_not_followed(tmp_path):

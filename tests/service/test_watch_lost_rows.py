@@ -533,4 +533,4 @@ def test_thousands_of_folders_that_cannot_be_listed_cost_little_and_write_few_li
     lines = [record.getMessage() for record in caplog.records]
     lines = [line for line in lines if "indexed rows" not in line and "cannot be listed" in line]
     assert len(lines) == MOST_REPORTED + 1
-    assert lines[-1].endswith("5995 more paths cannot be listed")
+    assert lines[-1].endswith("5,995 more paths cannot be listed")
