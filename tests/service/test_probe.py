@@ -40,6 +40,14 @@ def answers(folder: Path, text: str, *, healthy: bool) -> bool:
         server.stop()
 
 
+@pytest.mark.parametrize("wanted", ["nothing", "tls"])
+def test_a_proxy_of_the_environment_is_not_asked(tmp_path, wanted, monkeypatch):
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert answers(tmp_path, WEB_CONFIGS[wanted], healthy=True)
+
+
 @pytest.mark.parametrize("wanted", WEB_CONFIGS)
 def test_a_daemon_that_asks_for_credentials_is_alive(tmp_path, wanted):
     assert answers(tmp_path, WEB_CONFIGS[wanted], healthy=True)
