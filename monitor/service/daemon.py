@@ -198,7 +198,11 @@ class Daemon:
                 old.judge = None  # which drops it
         self._watched = watches
         names = [one.settings.name for one in checked]
-        self._running = Running(names, watches, broken, self._clock())
+        last = self._running  # it knows the leases, should the history not say them now
+        self._running = Running(
+            names, watches, broken, self._clock(),
+            elsewhere=last.elsewhere, shared_history=last.shared_history,
+        )  # fmt: skip
         self._schedule.set({})
         self._hold(self._holdings(watches))
 

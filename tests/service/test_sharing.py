@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import yaml
 from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.history import leases
+from monitor.history.errors import Fault, StoreError
 from monitor.history.kept import KeptPairs
-from monitor.history.leases import Monitor
+from monitor.history.leases import Holdings, Monitor
 from monitor.history.store import Store
 from monitor.rollups.kept import KeptRollups
 from monitor.service.daemon import Daemon
@@ -103,6 +104,48 @@ def test_what_was_kept_of_windows_before_another_monitor_judged_is_dropped(tmp_p
         assert sharing.renew(["shop"], ()).mine == {"shop"}
         assert not any(path.exists() for path in kept)
         assert arms.exists(), "the first arm of a user is kept, though its file was rotated"
+
+
+class Shared:
+    """Leases in a history that another monitor uses too, until it can no longer be written."""
+
+    def __init__(self) -> None:
+        self.is_down = False
+
+    def renew(self, names: Collection[str], busy: Collection[str]) -> Holdings:
+        if self.is_down:
+            raise StoreError("the history is down", Fault.UNREACHABLE)
+        others = {"news": "http://other:9108", "music": "http://other:9108"}
+        return Holdings(frozenset({"shop"}), others=others, history="one")
+
+    def release(self) -> None:
+        pass
+
+
+def test_a_reload_while_the_history_is_down_forgets_neither_the_leases_nor_that_it_is_shared(
+    tmp_path: Path,
+) -> None:
+    logs = {"exposures": {"path": "logs/*.parquet"}}
+    recommenders = [{"name": name, "logs": logs} for name in ("shop", "news")]
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump({"state": "state", "recommenders": recommenders}))
+    daemon = Daemon(path)
+    try:
+        daemon._sharing = shared = Shared()  # type: ignore[assignment]
+
+        def view() -> tuple[str, dict[str, str | None]]:
+            found = daemon.publisher.current()
+            return found.shared_history, {one.name: one.judged_by for one in found.recommenders}
+
+        daemon._renew()
+        before = view()
+        assert before == ("one", {"shop": None, "news": "http://other:9108"})
+        shared.is_down = True
+        assert daemon.reload().ok
+        assert view() == before
+        assert daemon._running.elsewhere["music"] == "http://other:9108"
+    finally:
+        daemon.close()
 
 
 def test_after_a_freeze_in_which_a_monitor_with_another_salt_has_started_it_judges_nothing(
