@@ -18,6 +18,7 @@ from monitor.core.text import plural
 from monitor.forecast.schedule import ForecastScheduler
 from monitor.health.score import HealthCheck
 from monitor.history.kept import KeptPairs
+from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.record import CheckRun
 from monitor.history.snapshot import Change
 from monitor.history.store import Store
@@ -204,11 +205,9 @@ class Watch:
 
     def _stored_runs(self, due: Due) -> list[CheckRun]:
         """The stored runs of a part of a window that is judged again."""
-        start, end = due.window.start, due.window.end
         results: dict[str, list[Result]] = {}
-        for stored in self.store.results(recommenders=[self.name], start=start, end=end):
-            if stored.window == due.window:
-                results.setdefault(stored.check, []).append(stored.result)
+        for stored in self._stored_results(due.window):
+            results.setdefault(stored.check, []).append(stored.result)
         return [
             CheckRun(
                 check=run.check,
@@ -217,9 +216,19 @@ class Watch:
                 definition=run.definition,
                 seconds=run.seconds,
             )
-            for run in self.store.evaluated(self.name, start=start, end=end)
-            if run.window == due.window and run.check in CHECKS_OF[due.part]
+            for run in self._evaluated(due.window)
+            if run.check in CHECKS_OF[due.part]
         ]
+
+    def _stored_results(self, window: Window) -> list[StoredResult]:
+        """Every stored result of a window, and not of shorter windows in it: `window` may have changed."""
+        found = self.store.results(recommenders=[self.name], start=window.start, end=window.end)
+        return [one for one in found if one.window == window]
+
+    def _evaluated(self, window: Window, check: str | None = None) -> list[Evaluated]:
+        """The stored runs of a window, as `_stored_results`."""
+        found = self.store.evaluated(self.name, check, start=window.start, end=window.end)
+        return [run for run in found if run.window == window]
 
     def look(self, runtime: Runtime, now: datetime, alive: Callable[[], None] = lambda: None) -> bool:
         """Update and store the index of every log's files. True if all files were read in time."""
@@ -370,15 +379,14 @@ class Watch:
     def _health(self, evaluation: Evaluation) -> list[CheckRun]:
         """The health score, if every part of the window that it needs has been judged."""
         due = evaluation.due
-        start, end = due.window.start, due.window.end
         runs = []
         for check in self.evaluator.checks:
             if not isinstance(check, HealthCheck) or due.part not in check.needs:
                 continue
             others = check.needs - {due.part}
-            if all(self.store.evaluated(self.name, MARKERS[part], start=start, end=end) for part in others):
+            if all(self._evaluated(due.window, MARKERS[part]) for part in others):
                 now_run = {run.check for run in evaluation.runs}
-                stored = self.store.results(recommenders=[self.name], start=start, end=end)
+                stored = self._stored_results(due.window)
                 before = [one.result for one in stored if one.check not in now_run]
                 runs.append(run_check(check, ResultsJob([*before, *evaluation.results])))
         return runs

@@ -46,8 +46,8 @@ def config(folder: Path, *parts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def watch(folder: Path, store: Store, *parts: dict[str, Any]) -> Watch:
-    given = config(folder, *parts)
+def watch(folder: Path, store: Store, *parts: dict[str, Any], window: str = "1h") -> Watch:
+    given = {**config(folder, *parts), "window": window}
     if not parts:
         del given["health"]
     return Watch(RecommenderSettings.model_validate(given), (), store, folder / "state", "salt")
@@ -100,6 +100,21 @@ def test_late_clicks_correct_the_score(tmp_path: Path, store: Store, runtime: Ru
     write(tmp_path, 4, clicked=5)
     watch(tmp_path, store, CLICKS).turn(runtime, SOON + 2 * HOUR)
     assert (before[1], scores(store)[0][1]) == (pytest.approx(0.4), 1.0)
+
+
+def test_after_a_change_of_the_window_the_score_is_of_the_new_window_alone(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    write(tmp_path, 6)
+    requests = {"metric": "volume", "labels": {"by": "requests"}, "zero": 0, "one": 40}
+    watch(tmp_path, store, requests, CLICKS).turn(runtime, SOON + 3 * HOUR)
+    watch(tmp_path, store, requests, CLICKS, window="2h").turn(runtime, SOON + 4 * HOUR)
+    parts = [
+        one.result
+        for one in store.results()
+        if one.window == Window(FIRST, FIRST + 2 * HOUR) and one.result.metric == "health_part"
+    ]
+    assert [one.value for one in parts if one.labels["part"] == "volume by=requests"] == [0.5]  # 20 of 40
 
 
 def test_a_score_that_left_the_config_is_not_shown(tmp_path: Path, store: Store, runtime: Runtime) -> None:
