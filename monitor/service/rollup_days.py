@@ -1,7 +1,8 @@
 """Roll-ups in the daemon: each day that is over is added up, once all of its windows have been judged.
 
 What a window of the day does not have yet is made from its log: after `rollups` was switched on, or where a
-window was not judged. A day is added up again when one of its windows was corrected.
+window was not judged. A day is added up again when one of its windows was corrected. One that was added up
+from windows of a former length stays as it is: the log may no longer hold all of it.
 """
 
 from __future__ import annotations
@@ -130,7 +131,10 @@ class RollupDays:
                 continue
             span = self._span(day, lengths[-1])
             fingerprint = known.fingerprint(span)
-            if before.get(window) == (fingerprint, self._check.definition):
+            of_before, definition = before.get(window, ("", ""))
+            if definition == self._check.definition and (
+                of_before == fingerprint or known.has_former(window)
+            ):
                 continue
             for part, missing in self._missing(span, known):
                 if stopping() or not left:
@@ -155,10 +159,15 @@ class RollupDays:
             part: self._store.evaluated(name, MARKERS[part], start=span.start, end=span.end)
             for part in self._parts
         }
-        judged = {part: {one.window: one.fingerprint for one in every} for part, every in evaluated.items()}
+        length = self._settings.window
+        judged = {
+            part: {one.window: one.fingerprint for one in every if one.window.length == length}
+            for part, every in evaluated.items()
+        }
+        former = {one.window for one in evaluated[EXPOSURES] if one.window.length != length}
         held = self._evaluator.source.exposures.windows()
         begins = min((one.start for one in (*held, *judged[EXPOSURES])), default=None)
-        return _Known(judged, {one for one in held if _is_in(one, span)}, begins)
+        return _Known(judged, former, {one for one in held if _is_in(one, span)}, begins)
 
     def _span(self, day: date, length: timedelta) -> Window:
         """The span of this length that ends with a day."""
@@ -210,17 +219,23 @@ class _Known:
 
     Attributes:
         judged: part -> the judged windows, with the fingerprints of their rows.
+        former: judged windows of another length, from before a change of `window`. They add up to no span.
         with_rows: those of which the log has exposures now.
         begins: the start of the first window of all that are known.
     """
 
     judged: Mapping[Part, Mapping[Window, str]]
+    former: Set[Window]
     with_rows: Set[Window]
     begins: datetime | None
 
     def reaches(self, span: Window) -> bool:
         """Whether a span does not begin before the first window."""
         return self.begins is not None and self.begins <= span.start
+
+    def has_former(self, span: Window) -> bool:
+        """Whether windows of a former length were judged in a span."""
+        return any(_is_in(one, span) for one in self.former)
 
     def count(self, span: Window) -> int:
         """The windows of a span that add up to it."""

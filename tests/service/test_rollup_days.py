@@ -226,6 +226,44 @@ def test_a_roll_up_is_exported_shown_and_judged_like_a_slice(days: Days) -> None
     assert "Days and weeks" in {one.title for one in page.recommender.sections}
 
 
+@pytest.mark.parametrize("window", ["3h", "12h"])
+def test_windows_of_a_former_length_are_not_missed_in_a_day(days: Days, window: str) -> None:
+    days.settings["catch_up"] = 20
+    days.land(range(12))
+    days.begin(12)
+    now = START + 3 * DAY + timedelta(hours=1)
+    days.turns(now)
+    before = days.found("volume", "1d", by="requests"), days.found("volume", "2d", by="requests")
+    days.settings |= {"window": window, "catch_up": 2}
+    days.restart()
+    days.turns(now + timedelta(minutes=1))
+    assert (days.found("volume", "1d", by="requests"), days.found("volume", "2d", by="requests")) == before
+    days.land(range(12, 16))
+    days.begin(16)
+    days.turns(now + DAY)
+    added, both = days.found("volume", "1d", by="requests"), days.found("volume", "2d", by="requests")
+    assert {one.status for one in (*added.values(), *both.values())} == {Status.OK}
+    assert (added[3].value, both[3].value) == (
+        of_day(3) + 1,
+        of_day(2) + of_day(3) + 1,
+    )  # with the begun list
+
+
+def test_a_rotated_log_leaves_the_days_of_windows_of_a_former_length_as_they_are(days: Days) -> None:
+    days.settings["catch_up"] = 20
+    days.land(range(12))
+    days.begin(12)
+    now = START + 3 * DAY + timedelta(hours=1)
+    days.turns(now)
+    before = days.found("volume", "1d", by="requests")
+    for window in range(9):
+        days.file(window).unlink()
+    days.settings |= {"window": "12h", "catch_up": 2}
+    days.restart()
+    days.turns(now + timedelta(minutes=1))
+    assert days.found("volume", "1d", by="requests") == before
+
+
 def test_the_files_that_no_day_needs_are_deleted(days: Days) -> None:
     days.settings["catch_up"] = 20
     days.land(range(8))
