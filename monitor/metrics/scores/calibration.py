@@ -14,6 +14,7 @@ from monitor.core.results import Result
 from monitor.metrics.family import ALL, AddsUp, AggregateRow, Family, make
 from monitor.metrics.scores.labelled import (
     LABELS,
+    NO_POSITIVE,
     NO_REQUEST,
     labelled,
     left_out,
@@ -94,7 +95,7 @@ class Calibration(Family):
         detail = sentences(moved(row, settings.clip), left_out(row))
         yield log_loss.mean(n, row["loss"], row["loss_squared"], nothing or "", detail=detail)
         if observed == 0:
-            yield calibration.undefined("no exposure with a score was acted on: the observed rate is 0", n)
+            yield calibration.undefined(f"{NO_POSITIVE}: the observed rate is 0", n)
         else:
             found = ratio_delta(calibration_sums(row))
             value = float(row["predicted"]) / observed

@@ -35,6 +35,7 @@ score_spec = partial(
 )
 """A metric of labelled scores: of exposures, or of the samples of a model."""
 NO_SCORES: Final = "no exposure has a finite score"
+NO_POSITIVE: Final = "no exposure with a score has an action of a grade above 0"
 
 
 def labelled(
@@ -143,7 +144,7 @@ def sentences(*parts: str) -> str:
 def one_class(positives: int, n: int) -> str | None:
     """Why there is no AUC: only one class of labels; None if there are both."""
     if positives == 0:
-        return f"{_all(n)} 0: no exposure with a score was acted on"
+        return f"{_all(n)} 0: {NO_POSITIVE}"
     if positives == n:
         return f"{_all(n)} 1: every exposure with a score was acted on"
     return None

@@ -76,7 +76,11 @@ def test_scores_that_are_not_finite_are_left_out_and_counted():
     [
         ([], Status.NO_DATA, "the window holds no exposures"),
         ([("u", None, 1), ("u", math.nan, 0)], Status.NO_DATA, "no exposure has a finite score"),
-        ([("u", 0.5, 0)], Status.UNDEFINED, "the only label is 0: no exposure with a score was acted on"),
+        (
+            [("u", 0.5, 0)],
+            Status.UNDEFINED,
+            "the only label is 0: no exposure with a score has an action of a grade above 0",
+        ),
         (
             [("u", 0.5, 1)] * 2,
             Status.UNDEFINED,

@@ -76,7 +76,9 @@ def test_without_actions_there_is_a_log_loss_and_no_calibration():
     found = measured([("u", 0.5, 0), ("u", 0.5, 0)])
     assert found["log_loss", ""].value == pytest.approx(math.log(2))
     assert (found["calibration", ""].status, found["calibration", ""].samples) == (Status.UNDEFINED, 2)
-    assert found["calibration", ""].detail == "no exposure with a score was acted on: the observed rate is 0"
+    assert found["calibration", ""].detail == (
+        "no exposure with a score has an action of a grade above 0: the observed rate is 0"
+    )
 
 
 @pytest.mark.parametrize("seed", range(25))
