@@ -172,7 +172,7 @@ class NotZero(MulticolumnMapMetricProvider):
 
     @columns_condition(engine=SparkDFExecutionEngine)
     def _spark(cls, column_list: Any, **_: Any) -> Any:  # noqa: N805
-        return _all(column_list, lambda column: column != 0)
+        return _all(column_list, lambda column: column.cast("double") != 0)
 
 
 class NotUnderflow(MulticolumnMapMetricProvider):

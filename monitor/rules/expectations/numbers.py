@@ -63,7 +63,8 @@ class _NotZero(MulticolumnMapMetricProvider):
 
     @columns_condition(engine=DuckDBExecutionEngine)
     def _sqlalchemy(cls, column_list: Any, **_: Any) -> Any:  # noqa: N805
-        return sa.and_(*[column != 0 for column in column_list])
+        # Compared with a whole number, the text 0.4 would be read as one: 0.
+        return sa.and_(*[sa.cast(column, sa.Double) != 0 for column in column_list])
 
     @columns_condition(engine=PandasExecutionEngine)
     def _pandas(cls, column_list: Any, **_: Any) -> Any:  # noqa: N805

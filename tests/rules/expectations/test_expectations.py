@@ -236,6 +236,11 @@ def test_a_single_column_is_enough(engine):
     assert both(engine, {"a": [1.0, 0.0, 2.0]}, rule) == (3, 1)
 
 
+def test_numbers_that_a_log_holds_as_text_are_zero_only_if_they_are(engine):
+    rule = expectation("expect_columns_to_not_be_zero", column_list=["a"])
+    assert on_duckdb(engine, {"a": ["0.4", "1", "-0.0", "0", None, "1e-9"]}, rule) == (5, 2)
+
+
 def test_missing_values_and_nan_are_no_zeros(engine):
     rule = expectation("expect_columns_to_not_be_zero", column_list=["a", "b"])
     columns = {"a": pa.array([None, math.nan, 0.0], from_pandas=False), "b": pa.array([1.0, 1.0, None])}
