@@ -96,7 +96,7 @@ def only(table: ir.Table, settings: LogSettings) -> ir.Table:
         values = [wanted] if isinstance(wanted, str) else list(wanted)
         plain = [value for value in values if "*" not in value]
         globs = [".*".join(map(re.escape, value.split("*"))) for value in values if "*" in value]
-        matches = [text.re_search(f"^(?:{pattern})$") for pattern in globs]
+        matches = [text.re_search(f"(?s)^(?:{pattern})$") for pattern in globs]
         table = table.filter(ibis.or_(text.isin(plain), *matches))
     return table
 

@@ -162,3 +162,12 @@ def test_a_label_may_be_true_or_false(name, content, tmp_path, engine):
     rows = source.load_files(engine, "samples", log.read_entries, table="samples").execute()
     assert rows.sort_values("score")["label"].tolist() == [0.0, 1.0]
     assert all(bucket.bad_values == 0 for one in log.read_entries for bucket in one.buckets.values())
+
+
+def test_a_star_in_only_matches_a_value_with_a_line_break(written, source_of, engine):
+    head = HEADER.replace("\n", ",scene\n")
+    written("a.csv", head + 'r,u,2026-03-01 10:00:00,a,"home\nx"\nr,u,2026-03-01 10:00:00,b,else\n')
+    source = source_of(only={"scene": "home*"})
+    source.exposures.refresh(engine, NOW)
+    rows = source.load(engine, "exposures", HOUR, table="exposures").execute()
+    assert rows["scene"].tolist() == ["home\nx"]
