@@ -65,7 +65,8 @@ class HistorySettings(Settings):
         """What `Store.open` takes: the URL, password included, or the default file's URL."""
         if self.url is not None:
             return self.url.get_secret_value()
-        return f"sqlite:///{(state / FILE_NAME).absolute()}"
+        file = URL.create("sqlite", database=str((state / FILE_NAME).absolute()))  # a folder may hold ? or %
+        return file.render_as_string()
 
     @property
     def is_shared(self) -> bool:
