@@ -19,7 +19,7 @@ from monitor.config.problems import KeyPath, Problem, nearest, show_place
 from monitor.core.text import VALUE_LENGTH, cut
 
 _SECRET_WORDS = re.compile(r"pass|secret|token|credential|auth|key|url", re.IGNORECASE)
-_USER_INFO = re.compile(r"[^/@\s]+@")
+_USER_INFO = re.compile(r"(?<=://)\S*@|[^/@\s]+@")  # a password may hold a /
 _OUTER = re.compile(r"^(Value error|Assertion failed), ")
 
 _KINDS: Mapping[str, str] = {

@@ -24,6 +24,7 @@ _REFERENCE = re.compile(
 _HOME = re.compile(r"~[\w.-]*/")
 _BARE = re.compile(r"(?:^|/)\$([A-Z_][A-Z0-9_]*)(?=/|$)")
 _PATHS = frozenset({"path", "state", "folder", "web_config", "suite", "blacklist"})  # the keys of paths
+_SQLITE = "sqlite:///"
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,15})?")
 _MAX_FILE_BYTES = 64 << 10
 _UNTYPED = "parameters"
@@ -99,7 +100,10 @@ class Filler:
 
     def _check_unexpanded(self, value: str, place: KeyPath) -> None:
         """Report what a shell would expand in a path: the monitor would look for that very name."""
-        if next((key for key in reversed(place) if isinstance(key, str)), "") not in _PATHS:
+        key = next((key for key in reversed(place) if isinstance(key, str)), "")
+        if key == "url" and value.startswith(_SQLITE):
+            value = value.removeprefix(_SQLITE)
+        elif key not in _PATHS and not key.endswith("_file"):
             return
         if _HOME.match(value):
             self._wrong(place, "`~` is not expanded; write ${HOME}, or the whole path")

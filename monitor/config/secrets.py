@@ -74,8 +74,18 @@ def _of_log(log: LogSettings) -> Iterator[str]:
     for name, value in log.catalog.get_secret_value().items():
         if _SECRET_NAME.search(name):
             yield from _texts(value)
-        elif isinstance(value, str) and "://" in value and (password := urlsplit(value).password):
-            yield unquote(password)
+        elif isinstance(value, str) and "://" in value:
+            yield from _password(value)
+
+
+def _password(url: str) -> Iterator[str]:
+    """The password of a URL; the whole text if it is no URL: nobody knows where a password would be in it."""
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        yield url
+    else:
+        yield from [unquote(password)] if password else []
 
 
 def _systems(recommender: RecommenderSettings) -> Iterator[Measured]:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from monitor.core.settings import Settings
 
 
-def _a_server(value: str) -> str:
+def http_parts(url: str) -> SplitResult | None:
+    """The parts of the address of an HTTP server; None if it has no host, or no port that exists.
+
+    >>> http_parts("https://prometheus:9090/x").port, http_parts("http://host:99999"), http_parts("http://[::1")
+    (9090, None, None)
+    """
     try:
-        parts = urlsplit(value)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+        parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        known = False
-    if not known:
+        return None
+    return parts if parts.scheme in ("http", "https") and parts.hostname else None
+
+
+def _a_server(value: str) -> str:
+    parts = http_parts(value)
+    if parts is None:
         raise ValueError("must be the address of a server, as https://prometheus:9090")
     if parts.username is not None or parts.password is not None:
         raise ValueError("a password here would be shown in messages; write username and password_file")

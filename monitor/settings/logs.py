@@ -19,7 +19,7 @@ from pydantic import (
 
 from monitor.core.columns import CATALOG, LOGS, SAMPLES, SPLITS, SURVEY, USERS
 from monitor.core.record_path import parse, problem
-from monitor.core.settings import Duration, Settings, TimeZone, parse_duration
+from monitor.core.settings import Duration, PositiveDuration, Settings, TimeZone, parse_duration
 
 _QUERY = re.compile(r"\?[\w.-]+=")  # `?` alone is a glob's
 _CREDENTIAL = re.compile(r"key|secret|token|password", re.IGNORECASE)
@@ -64,6 +64,13 @@ def _duration_or_auto(value: Any) -> timedelta | None:
         raise ValueError(f"{exc}, or auto") from None
 
 
+def _holds_password(url: str) -> bool:
+    try:
+        return urlsplit(url).password is not None
+    except ValueError:
+        raise ValueError("the host or bucket of a URL has no [ or ]; these belong behind it") from None
+
+
 class LogSettings(Settings):
     """One log: a glob of files or a table, local or by URL, and how to read it."""
 
@@ -92,9 +99,10 @@ class LogSettings(Settings):
         max_length=3,
         description="splits a list in one text field; brackets and quotes are dropped",
     )
-    file_deadline: Duration = Field("2m", description="a file that takes longer to index is skipped")  # type: ignore[assignment]
+    file_deadline: PositiveDuration = Field("2m", description="a file that takes longer to index is skipped")  # type: ignore[assignment]
     max_file_size: ByteSize = Field(
         "20GB",  # type: ignore[assignment]
+        ge=1,
         description="a larger file is skipped; for a compressed file the uncompressed size counts",
     )
     max_rows: int = Field(500_000_000, ge=1, description="a file with more rows is skipped")
@@ -119,7 +127,7 @@ class LogSettings(Settings):
         paths = (value,) if isinstance(value, str) else value
         if not paths or not all(paths):
             raise ValueError("must name at least one file or glob, and none may be empty")
-        if any("://" in one and urlsplit(one).password is not None for one in paths):
+        if any("://" in one and _holds_password(one) for one in paths):
             raise ValueError("a password in a path would be shown in messages; put it into storage_options")
         if any("://" in one and _QUERY.search(one) for one in paths):
             raise ValueError("a query in a URL may hold a token; put credentials into storage_options")

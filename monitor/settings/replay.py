@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ByteSize, Field, Secret, field_validator, model_validator
 
 from monitor.core.settings import Duration, Name, Settings
 from monitor.core.text import quoted
+from monitor.settings.access import http_parts
 from monitor.settings.logs import LogSettings
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:[0-9]{1,5})?")
@@ -29,12 +29,8 @@ def _is_a_host(value: str) -> str:
 
 
 def _has_a_fixed_host(value: str) -> str:
-    parts = urlsplit(value)
-    try:
-        port = parts.port
-    except ValueError:
-        port = -1
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+    parts = http_parts(value)
+    if parts is None:
         raise ValueError("must begin with http:// or https:// and a host")
     if "{" in parts.netloc:
         raise ValueError("the host must be fixed: only the path and the query may be a template")

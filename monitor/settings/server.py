@@ -6,11 +6,11 @@ import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from monitor.core.settings import Settings
+from monitor.settings.access import http_parts
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]*):(?P<port>[0-9]{1,5})")
 
@@ -47,8 +47,8 @@ def _checked_listen(value: str) -> str:
 
 
 def _checked_url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+    parts = http_parts(value)
+    if parts is None or parts.query or parts.fragment:
         raise ValueError(f"{value!r} is not a base URL; write it as https://monitor.example.org")
     if parts.username is not None or parts.password is not None:
         raise ValueError("a user or password would be shown in every alert and on /metrics; leave it out")

@@ -112,3 +112,11 @@ def test_every_form_of_a_secret_is_hidden():
         "it&#x27;s &quot;a&quot; &amp; b/é\n",
     ):  # fmt: skip
         assert redact(shown).strip("'\"") == "${ODD}"
+
+
+def test_a_catalog_of_no_url_is_a_secret_as_a_whole(tmp_path):
+    config = tmp_path / "config.yaml"
+    log = {"path": "shop.shown", "format": "iceberg", "catalog": {"uri": "http://me:bracketed-word@[catalog"}}
+    config.write_text(yaml.safe_dump({"recommenders": [{"name": "shop", "logs": {"exposures": log}}]}))
+    load_config(config)
+    assert redact("no answer from http://me:bracketed-word@[catalog") == "no answer from ***"
