@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import duckdb
 import ibis
 import ibis.expr.types as ir
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from monitor.core import columns as c
@@ -89,8 +90,12 @@ class KeptTotals(KeptWindows):
         return self._known
 
     def _read(self, path: Path) -> Sum | None:
+        """The totals of a window. None if a crash has damaged the file, though it has its footer."""
         columns = [column_of(number) for number in range(len(self._totals))]
-        rows = pq.read_table(path, columns=[MARK, BAD, USERS, *columns], filters=[(MARK, "!=", "")])
+        try:
+            rows = pq.read_table(path, columns=[MARK, BAD, USERS, *columns], filters=[(MARK, "!=", "")])
+        except (OSError, pa.ArrowException):
+            return None
         for row in rows.to_pylist():
             sums = tuple(float(row[name]) for name in columns)
             return Sum(sums, int(row[BAD]), row[MARK], bool(row[USERS]))
