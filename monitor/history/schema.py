@@ -34,6 +34,7 @@ from sqlalchemy import (
 
 from monitor.core.digest import digest
 from monitor.core.text import encodable
+from monitor.history.errors import Fault, StoreError
 
 HEAD: Final = "0009"  # the newest migration; a test compares it with the scripts
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,7 +65,7 @@ class JsonText(TypeDecorator[Any]):
         return canonical(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
-        return None if value is None else json.loads(value)
+        return None if value is None else _loaded(value)
 
 
 class CompressedJson(TypeDecorator[Any]):
@@ -77,7 +78,10 @@ class CompressedJson(TypeDecorator[Any]):
         return zlib.compress(canonical(value).encode("ascii"))
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:  # noqa: ARG002
-        return None if value is None else json.loads(zlib.decompress(value))
+        try:
+            return None if value is None else _loaded(zlib.decompress(value))
+        except zlib.error as error:
+            raise _damaged(error) from error
 
 
 class SafeText(TypeDecorator[str]):
@@ -107,6 +111,18 @@ def canonical(value: Any) -> str:
     '{"a":1,"b":"\\\\u00fc"}'
     """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _loaded(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> StoreError:
+    message = f"the history store is damaged: a value that it holds cannot be read ({error})"
+    return StoreError(message, Fault.CORRUPT)
 
 
 def value_digest(value: Any) -> str:

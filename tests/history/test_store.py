@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from monitor.core.results import MOST_EVIDENCE, Status
 from monitor.core.text import encodable
+from monitor.history.errors import Fault, StoreError
 from monitor.history.logstate import IndexedFile
 from monitor.history.store import Store
 from tests.history.conftest import hour
@@ -48,6 +51,16 @@ def test_numpy_numbers_are_kept_as_numbers(store: Store) -> None:
     put(store, [replace(COVERAGE, value=np.float32(0.5), samples=np.int64(7))])
     (only,) = store.results()
     assert (only.result.value, only.result.samples) == (0.5, 7)
+
+
+@pytest.mark.parametrize("damaged", [b"\0" * 50, zlib.compress(b"[half")])
+def test_a_damaged_value_is_an_error_of_the_store(store: Store, damaged: bytes) -> None:
+    put(store, [COVERAGE])
+    with store._database.writing() as connection:
+        connection.execute(text("UPDATE results SET content = :damaged"), {"damaged": damaged})
+    with pytest.raises(StoreError, match="damaged") as caught:
+        list(store.results())
+    assert caught.value.fault is Fault.CORRUPT
 
 
 HOSTILE = [
