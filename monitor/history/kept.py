@@ -6,6 +6,7 @@ whole or missing. `KeptPairs` are the items that each user was shown: user_id, i
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from abc import ABC, abstractmethod
@@ -248,5 +249,6 @@ def _remove(part: Path) -> None:
 
 
 def _fault(error: Exception) -> Fault:
-    full = getattr(error, "errno", None) == 28 or "No space left" in str(error)
+    # DuckDB gives the text of the system alone.
+    full = any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT))
     return Fault.FULL if full else Fault.UNREACHABLE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ import duckdb
 import pytest
 
 from monitor.core.results import Window
-from monitor.history.errors import StoreError
+from monitor.history.errors import Fault, StoreError
 from monitor.history.kept import FrozenPairs, KeptPairs, ListedPairs
 from tests.history.conftest import hour
 
@@ -55,6 +56,24 @@ def test_a_window_that_is_kept_again_replaces_its_file(
     path = kept.keep(hour(0), pairs(connection))
     assert [row[0] for row in read((path,))] == ["u2"]
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("number", "fault"),
+    [(errno.ENOSPC, Fault.FULL), (errno.EDQUOT, Fault.FULL), (errno.EIO, Fault.UNREACHABLE)],
+)
+def test_a_used_up_quota_is_a_full_disk(
+    kept: KeptPairs, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch,
+    number: int, fault: Fault,
+) -> None:  # fmt: skip
+    def refused(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refused)
+    with pytest.raises(StoreError, match="cannot be kept") as caught:
+        kept.keep(hour(0), pairs(connection))
+    assert caught.value.fault is fault
+    assert list(kept.folder.iterdir()) == []
 
 
 def test_a_span_gives_its_kept_windows_oldest_first(
