@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Final
 
 from sqlalchemy import Connection, func, select
 
-from monitor.core.results import Status
+from monitor.core.results import Status, Window
 from monitor.history import schema
 from monitor.history.rows import batches
-from monitor.history.standing import Question, Signal, from_last
+from monitor.history.standing import Question, Signal, fold, from_last
 
 _SIGNALS: Final = tuple(Signal)
 _ASKED_AT_ONCE: Final = 1000
@@ -56,15 +57,39 @@ def standings(
     """Series id -> the standing, and the end of the window in which it began."""
     status: dict[int, Status] = {}
     asked: list[tuple[int, Question]] = []
+    tied: list[int] = []
     for number, signals in last.items():
         if not signals:
+            continue
+        if len(set(signals.values())) < len(signals):
+            tied.append(number)
             continue
         status[number], questions = from_last(signals)
         asked += [(number, question) for question in questions]
     began: dict[int, datetime] = {}
     for number, end in _answers(connection, asked):
         began[number] = max(end, began.get(number, end))
-    return {number: (status[number], began[number]) for number in began}
+    return {number: (status[number], began[number]) for number in began} | _folded(connection, tied)
+
+
+def _folded(connection: Connection, series: Sequence[int]) -> dict[int, tuple[Status, datetime]]:
+    """The standings of series whose last signals have one end, which does not say which of them came last.
+
+    This happens where windows of two lengths end together, until a newer window is judged.
+    """
+    signals, windows = schema.signals.c, schema.windows.c
+    found: dict[int, tuple[Status, datetime]] = {}
+    for part in batches(series):
+        query = (
+            select(signals.series_id, signals.signal, windows.window_start, windows.window_end)
+            .join(schema.windows, windows.id == signals.window_id)
+            .where(signals.series_id.in_(part))
+            .order_by(signals.series_id, windows.window_end, windows.window_start)
+        )
+        for number, rows in groupby(connection.execute(query), key=lambda row: row.series_id):
+            standing = fold((Window(start, end), Signal(signal)) for _, signal, start, end in rows)
+            found[number] = standing.status, standing.since.end
+    return found
 
 
 def _answers(connection: Connection, asked: Sequence[tuple[int, Question]]) -> list[tuple[int, datetime]]:

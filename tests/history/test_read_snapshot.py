@@ -84,6 +84,30 @@ def test_the_newest_result_of_each_series_with_its_past(store: Store) -> None:
     assert found.check_seconds == {"rules": 0.2, "exposure": 0.5}
 
 
+@pytest.mark.parametrize(
+    ("longer", "shorter", "standing", "since"),
+    [
+        (Status.OK, Status.NO_DATA, Status.NO_DATA, 1),
+        (Status.OK, Status.LATE, Status.LATE, 1),
+        (Status.NO_DATA, Status.OK, Status.OK, 1),
+        (Status.OK, Status.VIOLATED, Status.VIOLATED, 1),
+        (Status.VIOLATED, Status.OK, Status.OK, 1),
+        (Status.VIOLATED, Status.ERROR, Status.VIOLATED, 1),
+        (Status.OK, Status.OK, Status.OK, 0),
+    ],
+)
+def test_windows_of_two_lengths_with_one_end_have_the_standing_of_the_shorter(
+    store: Store, longer: Status, shorter: Status, standing: Status, since: int
+) -> None:
+    half = Window(hour(1).start + timedelta(minutes=30), hour(1).end)  # `window` of the config became shorter
+    for window, status in ((hour(0), Status.OK), (hour(1), longer), (half, shorter)):
+        value = None if status in (Status.NO_DATA, Status.ERROR) else GINI.value
+        record(store, window, [replace(GINI, status=status, value=value)])
+    (gini,) = state(store).series
+    assert gini.standing is standing
+    assert gini.since in ((hour(since).start,) if since == 0 else (hour(1).start, half.start))
+
+
 def test_a_series_that_the_newest_window_does_not_have_is_gone(store: Store) -> None:
     put(store, 0, GINI, RULE)
     put(store, 1, RULE)
