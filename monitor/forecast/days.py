@@ -8,7 +8,7 @@ definition of a series count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Final
@@ -22,7 +22,6 @@ from monitor.anomalies.moments import DAY, a_day
 from monitor.anomalies.past import (
     Floats,
     Marker,
-    PastWindow,
     SeriesName,
     aligned,
     markers_between,
@@ -34,6 +33,7 @@ from monitor.anomalies.specs import ANOMALY, DRIFT
 from monitor.core.results import Kind, Status, Window
 from monitor.forecast.series import ForecastSeries
 from monitor.history import reads
+from monitor.history.rows import window_results
 from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK, FEEDBACK_CHECK
 from monitor.models.check import NAME as MODELS_CHECK
@@ -49,6 +49,13 @@ _SERVES: Final = 0.9
 _LOGS_CHECK: Final = "logs"  # `judging.log_check.NAME`, which lies above this folder
 _CHECKS: Final = (EXPOSURE_CHECK, FEEDBACK_CHECK, MODELS_CHECK)
 _BATCH: Final = 200
+_VIOLATED: Final = (Status.VIOLATED,)
+_NOT_OK: Final = (Status.ERROR, Status.LATE)  # a log is never violated
+_TOLD_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "anomaly": (ANOMALY.name,),
+    "drift": (DRIFT.name,),
+    "log": ("log_rows", "log_skipped_files"),
+}
 REASONS: Final[Mapping[str, str]] = {
     "windows": "too few windows were judged",
     "maintenance": "maintenance",
@@ -261,40 +268,45 @@ def _incidents(
 ) -> list[set[str]]:
     """Which incidents each day has."""
     marked: list[set[str]] = [set() for _ in range(len(places.place) + 1)]
-    of_checks: list[tuple[str, str, str | None, timedelta]] = [
-        *(("anomaly", check, ANOMALY.name, settings.window) for check in bands.MEASURED),
-        *(("drift", check, DRIFT.name, DAY) for check in drift.BANDS),
-        ("rule", RULES_CHECK, None, settings.window),
-        ("log", _LOGS_CHECK, None, settings.window),
+    of_checks: list[tuple[str, str, timedelta]] = [
+        *(("anomaly", check, settings.window) for check in bands.MEASURED),
+        *(("drift", check, DAY) for check in drift.BANDS),
+        ("rule", RULES_CHECK, settings.window),
+        ("log", _LOGS_CHECK, settings.window),
     ]
-    for kind, check, metric, length in of_checks:
+    for kind, check, length in of_checks:
         if kind not in asked:
             continue
+        statuses = _NOT_OK if kind == "log" else _VIOLATED
         known = reads.evaluated(connection, settings.name, check, span.start - DAY, span.end)
-        bad = {one.window.end for one in known if one.status is Status.VIOLATED}
+        bad = {one.window.end for one in known if one.status in statuses}
         if not bad:
             continue
         names = series_of(connection, settings.name, check)
-        hard = {
-            number
-            for number, name in names.items()
-            if kind != "rule" or ("dimension" not in name.labels and name.labels.get("kind") == Kind.HARD)
-        }
+        tell = {number for number, name in names.items() if _tells(kind, name)}
         found = markers_between(connection, settings.name, check, span.start - DAY, span.end, length)
-        found = [one for one in found if one.end in bad]
-        for window in _violated(connection, found, metric, hard):
-            marked[places.of(window.end - length / 2)].add(kind)
+        for end in _ends_with(connection, [one for one in found if one.end in bad], tell, statuses):
+            marked[places.of(end - length / 2)].add(kind)
     return marked
 
 
-def _violated(
-    connection: Connection, found: Sequence[Marker], metric: str | None, asked: Collection[int]
-) -> Iterable[PastWindow]:
-    """Those of these windows in which one of these series was violated."""
+def _tells(kind: str, name: SeriesName) -> bool:
+    """Whether a series tells that a window has an incident of this kind."""
+    if kind == "rule":
+        return "dimension" not in name.labels and name.labels.get("kind") == Kind.HARD
+    return name.metric in _TOLD_BY[kind]
+
+
+def _ends_with(
+    connection: Connection, found: Sequence[Marker], asked: Container[int], statuses: Container[str]
+) -> Iterator[datetime]:
+    """The ends of those of these windows in which one of these series has one of these statuses."""
     for first in range(0, len(found), _BATCH):
-        for one in read_windows(connection, found[first : first + _BATCH], metric):
-            if any(number in asked for number in one.series[one.violated].tolist()):
-                yield one
+        part = found[first : first + _BATCH]
+        stored = window_results(connection, [one.id for one in part])
+        for one in part:
+            if any(status in statuses for status in stored[one.id].of(asked).column("status")):
+                yield one.end
 
 
 def _reason(day: date, is_full: bool, incidents: Collection[str], settings: RecommenderSettings) -> str:

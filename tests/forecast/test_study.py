@@ -67,6 +67,30 @@ def test_days_of_incidents_are_left_out_counted_and_named(store: Store) -> None:
     assert len(pair.dots) == 60
 
 
+@pytest.mark.parametrize(
+    ("metric", "status", "left_out"),
+    [
+        ("log_rows", Status.LATE, {"log": 1}),
+        ("log_rows", Status.ERROR, {"log": 1}),
+        ("log_skipped_files", Status.ERROR, {"log": 1}),
+        ("log_rows", Status.NO_DATA, {}),  # a shop may sleep at night
+        ("log_lacks_slices", Status.ERROR, {}),  # a setting, and no rows are missing
+    ],
+)
+def test_days_with_lost_or_unreadable_rows_are_left_out(
+    store: Store, metric: str, status: Status, left_out: dict[str, int]
+) -> None:
+    put_days(store, 60, *related())
+    one = replace(result(metric, 1.0, 10, ResultKind.LOG, log="exposures"), status=status)
+    put(store, 30, "logs", [one], status=status, places=[1])
+    found = study(store, settings())
+    assert found.table is not None
+    assert found.table.left_out() == left_out
+    kept = study(store, settings(forecast={"incidents": ["anomaly", "drift", "rule"]}))
+    assert kept.table is not None
+    assert kept.table.left_out() == {}
+
+
 def test_a_day_with_too_few_windows_is_left_out(store: Store) -> None:
     put_days(store, 60, *related())
     put(store, 60, "feedback", [result("ndcg", 0.3, **NDCG)], places=[1])
