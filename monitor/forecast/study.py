@@ -263,8 +263,8 @@ def _pair(
         )
     elif points < needed:
         why = (
-            f"the {number} days hold {points} different values of {series.title()}, one for each model and "
-            f"value, and {needed} are needed"
+            f"the {number} days hold {points} different {'value' if points == 1 else 'values'} of "
+            f"{series.title()}, one for each model and value, and {needed} are needed"
         )
     else:
         correlation = statistics.correlation(statistics.points_of(days))
@@ -277,7 +277,7 @@ def _lacking(table: DayTable, x: Floats, y: Floats) -> str:
     """What the days that are not left out lack."""
     used = table.used()
     parts = [
-        f"{count} lack {what}"
+        f"{count} {'lacks' if count == 1 else 'lack'} {what}"
         for count, what in (
             (int((used & ~np.isfinite(x)).sum()), "the offline metric"),
             (int((used & ~np.isfinite(y)).sum()), "the business metric"),

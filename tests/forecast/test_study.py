@@ -107,6 +107,19 @@ def test_under_min_days_there_is_no_data_and_the_reason(store: Store) -> None:
     assert pair.correlation is None
 
 
+def test_reasons_count_one_in_the_singular(store: Store) -> None:
+    auc = {"metric": "auc", "labels": {"split": "test"}}
+    target = {"name": "ctr", "metric": "action_rate", "labels": past_days.CLICKS, "used": [auc]}
+    put_days(store, 24, *related())
+    put_models(store, 23, lambda _: "m1", lambda _: 0.7)
+    few, more = (
+        study(store, settings(forecast={"targets": [target], "min_days": least})).pairs[0].why
+        for least in (24, 21)
+    )
+    assert "and 24 are needed; 1 lacks the offline metric" in few
+    assert more.startswith("the 23 days hold 1 different value of auc (split=test)")
+
+
 def test_an_empty_history_has_no_pair_and_says_so(store: Store) -> None:
     found = study(store, settings())
     assert found.pairs == ()
