@@ -106,12 +106,15 @@ def visible(value: Any, limit: int = MESSAGE_LENGTH) -> str:
 
 
 def visible_lines(text: str, limit: int = 40) -> str:
-    """Our own message that may quote foreign text: its lines stay lines.
+    """Our own message that may quote foreign text: its lines stay lines, and those left out are counted.
 
-    >>> visible_lines("a: wrong\\nb: \\u202e")
-    'a: wrong\\nb: [U+202E]'
+    >>> visible_lines("a: wrong\\nb: \\u202e"), visible_lines("a\\nb\\nc", 2)
+    ('a: wrong\\nb: [U+202E]', 'a\\nb (and 1 more line)')
     """
-    return "\n".join(visible(line) for line in text.splitlines()[:limit])
+    lines = text.splitlines()
+    shown = "\n".join(map(visible, lines[:limit]))
+    more = len(lines) - limit
+    return shown if more <= 0 else f"{shown} (and {plural(more, 'more line')})"
 
 
 def harmless(text: str) -> str:

@@ -123,10 +123,16 @@ def _score(shares: Sequence[_Share], settings: HealthSettings) -> Result:
     left_out = f"without {', '.join(missing)}" if missing else ""
     if not there or weight < settings.min_weight - 1e-12:
         return builder.no_data(
-            f"{weight:.0%} of the weight has a value, but {settings.min_weight:.0%} is needed; {left_out}",
+            f"{_percent(weight)} of the weight has a value, but {_percent(settings.min_weight)} is needed; "
+            f"{left_out}",
             samples=len(there),
         )
     return builder.value(sum(w * value for w, value in there) / weight, len(there), detail=left_out)
+
+
+def _percent(share: float) -> str:
+    """Precise enough to tell a share from the one that it just misses."""
+    return f"{100 * share:.4g}%"
 
 
 def _why(measured: Result | None) -> str:

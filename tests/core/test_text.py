@@ -7,7 +7,16 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from monitor.core.redaction import keep_secret
-from monitor.core.text import MESSAGE_LENGTH, REASON_LENGTH, cut, encodable, fit, quoted, visible
+from monitor.core.text import (
+    MESSAGE_LENGTH,
+    REASON_LENGTH,
+    cut,
+    encodable,
+    fit,
+    quoted,
+    visible,
+    visible_lines,
+)
 from monitor.history.errors import _detail
 from monitor.logs.index import readable
 from monitor.metrics.measure import explain
@@ -38,6 +47,12 @@ def test_a_cut_says_so_and_a_fit_stays_within_the_limit():
     assert [cut("a" * n, 5) for n in (5, 6)] == ["aaaaa", "aaaaa..."]
     assert [fit("a" * n, 5) for n in (5, 6)] == ["aaaaa", "aa..."]
     assert fit("a" * 6, 5, "…") == "aaaa…"
+
+
+def test_lines_that_are_left_out_are_counted():
+    assert visible_lines("\n".join("abc"), 3) == "a\nb\nc"
+    assert visible_lines("\n".join("abc"), 2) == "a\nb (and 1 more line)"
+    assert visible_lines("\n".join("abc"), 1) == "a (and 2 more lines)"
 
 
 def test_invisible_characters_are_named_and_unencodable_ones_replaced():

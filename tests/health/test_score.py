@@ -98,6 +98,9 @@ def test_there_is_no_score_if_too_little_of_the_weight_has_a_value():
     assert parts["coverage by=pv"].detail == "it was not measured in this window"
     assert scored(WELL[2:3], min_weight=0.25)[0].value == pytest.approx(0.75)
     assert scored([])[0].status is Status.NO_DATA
+    parts = [{**GINI, "metric": "gini", "weight": 0.4996}, {**GINI, "metric": "novelty", "weight": 0.5004}]
+    few = scored([measured("gini", 0.5)], *parts)[0].detail
+    assert few.startswith("49.96% of the weight has a value, but 50% is needed; ")
 
 
 def test_exactly_the_minimum_weight_is_enough_despite_rounding():
