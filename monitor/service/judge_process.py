@@ -125,7 +125,11 @@ class ProcessJudge:
                 elif answer.news is not None and answer.state is not None:
                     # An error of the last turn lasts until a turn ends well.
                     watched.state = replace(answer.state, error=before or answer.state.error)
-                    news(answer.news)
+                    try:
+                        news(answer.news)
+                    except Exception:
+                        self._forget_process()  # the next turn would read the rest of its answers as its own
+                        raise
                 elif answer.kind != "alive":
                     return _end_of(answer, watched)
         except (EOFError, OSError) as exc:

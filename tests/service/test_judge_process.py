@@ -115,6 +115,25 @@ def test_the_process_stays_and_knows_its_recommenders(
     assert len(store.evaluated("shop", "exposure")) == 2
 
 
+def test_news_that_cannot_be_shown_are_not_taken_for_those_of_the_next_recommender(
+    tmp_path: Path, store: Store, judge: ProcessJudge
+) -> None:
+    write(tmp_path, hours=3)
+    write(tmp_path, "news", hours=1)
+    shop, other = watched(tmp_path), watched(tmp_path, "news")
+
+    def fails(_: News) -> None:
+        raise ValueError("the page cannot be made")
+
+    with pytest.raises(ValueError, match="the page"):
+        judge.turn(shop, NOW, never, fails)
+    judge.turn(other, NOW, never, lambda _: None)
+    assert len(store.evaluated("news", "exposure")) == 1
+    assert (other.state.last_run, other.state.pending) == (NOW, 0)
+    judge.turn(shop, NOW, never, lambda _: None)
+    assert len(store.evaluated("shop", "exposure")) == 3
+
+
 def test_a_process_that_is_killed_loses_no_window_and_judges_none_twice(
     tmp_path: Path, store: Store, judge: ProcessJudge
 ) -> None:
