@@ -226,7 +226,8 @@ def _rate(pace: Pace) -> str:
     if not pace.an_hour:
         return "a guess: the log covers no time span yet; choose a window that holds about 1,000 requests"
     expected = pace.in_window(pace.window)
-    seen = f"{'' if pace.exact else 'about '}{pace.requests:,.0f} requests in {about(pace.span)}"
+    requests = plural(round(pace.requests), "request")
+    seen = f"{'' if pace.exact else 'about '}{requests} in {about(pace.span)}"
     few = ": few, so rates will vary a lot" if expected < FEW_REQUESTS else ""
     return f"{seen} ({pace.basis}); a window holds about {expected:,.0f}{few}"
 

@@ -51,7 +51,8 @@ def of_answers(
     good = counts.pop("", 0)
     reasons = sorted(counts.items(), key=lambda one: -one[1])[:_SHOWN]
     why = ", ".join(f"{count:,} {name}" for name, count in reasons)
-    text = f"{percent(good, every)} of {every:,} answers count" + (f"; not: {why}" if why else "")
+    count = "answer counts" if every == 1 else "answers count"
+    text = f"{percent(good, every)} of {every:,} {count}" + (f"; not: {why}" if why else "")
     if good >= (1 - _MANY) * every:
         yield say.ok("answers", text)
     elif good == 0 and has_all:

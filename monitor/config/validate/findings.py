@@ -13,7 +13,7 @@ from monitor.config.look import ColumnSeen, LogSeen
 from monitor.config.pace import Pace, part_of
 from monitor.config.problems import Problem, nearest, show_duration
 from monitor.core import columns as c
-from monitor.core.text import plural
+from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.logs.lake.table import table_format
 from monitor.logs.listing import no_file
 from monitor.settings.logs import TimeSettings
@@ -139,7 +139,7 @@ def percent(part: float, whole: float) -> str:
 def _files(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     total, looked = len(seen.files), len(seen.looked)
     whole = sum(one.size for one in seen.files)
-    rows = f", {seen.rows:,} rows" if seen.measured else ""
+    rows = f", {plural(seen.rows, 'row')}" if seen.measured else ""
     some = [one for one in seen.measured if not one.whole]
     cut = f" (only the first rows of {plural(len(some), 'large file')})" if some else ""
     lacking = [one for one in seen.looked if one.problems]
@@ -198,7 +198,7 @@ def _columns(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
     found = seen.columns
     known = [name for name in c.TYPES[seen.name] if name in found]
     shown = ", ".join(_column(name, found[name]) for name in known)
-    further = sorted(seen.names - set(c.TYPES[seen.name]))
+    further = [visible(one, NAME_LENGTH) for one in sorted(seen.names - set(c.TYPES[seen.name]))]
     more = f"; further columns: {', '.join(further[:_SHOWN_COLUMNS])}" if further else ""
     more += f" and {len(further) - _SHOWN_COLUMNS} more" if len(further) > _SHOWN_COLUMNS else ""
     yield say.ok("columns", shown + more)
@@ -230,7 +230,7 @@ def _wide(say: Reporter, seen: LogSeen) -> Iterator[ConfigFinding]:
 
 
 def _column(name: str, one: ColumnSeen) -> str:
-    source = "" if one.theirs == name else f" <- {one.theirs}"
+    source = "" if one.theirs == name else f" <- {visible(one.theirs, NAME_LENGTH)}"
     return f"{name}{source} ({one.dtype})" if one.dtype else f"{name}{source}"
 
 
@@ -321,9 +321,9 @@ def _pace(say: Reporter, seen: LogSeen, time: TimeSettings) -> Iterator[ConfigFi
         return Pace(count / part, last - first, "").in_window(time.window)
 
     requests = sum(one.requests or 0 for one in found)
-    in_requests = f" in {in_window(requests):,.0f} requests" if requests else ""
-    rows = in_window(sum(one.rows for one in found))
-    yield say.ok("windows", f"about {rows:,.0f} rows{in_requests} per window of {show_duration(time.window)}")
+    in_requests = f" in {plural(round(in_window(requests)), 'request')}" if requests else ""
+    rows = plural(round(in_window(sum(one.rows for one in found))), "row")
+    yield say.ok("windows", f"about {rows}{in_requests} per window of {show_duration(time.window)}")
 
 
 def _age(age: timedelta) -> str:

@@ -14,7 +14,7 @@ from monitor.config.problems import show_duration
 from monitor.config.validate.answers import of_answers
 from monitor.config.validate.findings import ConfigFinding, Reporter, percent
 from monitor.core import columns as c
-from monitor.core.text import NAME_LENGTH, visible
+from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.engines.duckdb import Engine
 from monitor.logs.source import Source
 from monitor.metrics.feedback.time_shift import joining_shift, shift_text
@@ -67,9 +67,9 @@ def of_joins(
         yield from _events(say, settings, keys.tables[c.FEEDBACK])
         if c.EXPOSURES in keys.tables:
             yield from _feedback(say, settings, keys)
-    for log, column, things in ((c.CATALOG, c.ITEM_ID, "items"), (c.USERS, c.USER_ID, "users")):
+    for log, column, thing in ((c.CATALOG, c.ITEM_ID, "item"), (c.USERS, c.USER_ID, "user")):
         if log in keys.tables and c.EXPOSURES in keys.tables:
-            yield from _known(Reporter(recommender, log, f"{where}.logs.{log}"), keys, log, column, things)
+            yield from _known(Reporter(recommender, log, f"{where}.logs.{log}"), keys, log, column, thing)
     if c.SURVEY in keys.tables and c.EXPOSURES in keys.tables:
         say = Reporter(recommender, c.SURVEY, where)
         yield from of_answers(say, settings, keys.tables, has_all=not keys.cut)
@@ -158,12 +158,12 @@ def _met(some: ir.Table, others: ir.Table, column: str) -> tuple[int, int]:
     return int(values.count().execute()), int(known.count().execute())
 
 
-def _known(say: Reporter, keys: Keys, log: str, column: str, things: str) -> Iterator[ConfigFinding]:
+def _known(say: Reporter, keys: Keys, log: str, column: str, thing: str) -> Iterator[ConfigFinding]:
     n, known = _met(keys.tables[c.EXPOSURES], keys.tables[log], column)
     if n == 0:
         return
     least = "at least " if log in keys.cut else ""
-    text = f"has {least}{percent(known, n)} of the {n:,} {things} in the exposures looked at"
+    text = f"has {least}{percent(known, n)} of the {plural(n, thing)} in the exposures looked at"
     if known >= _LEAST_KNOWN * n:
         yield say.ok("known", text)
     elif known == 0 and n >= _FEW and log not in keys.cut:

@@ -10,7 +10,7 @@ from monitor.config.look import LogSeen
 from monitor.config.problems import nearest
 from monitor.config.validate.findings import ConfigFinding, Level, Reporter
 from monitor.core import columns as c
-from monitor.core.text import plural
+from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.metrics.catalogue import SPECS
 from monitor.rules.list_files import FILES, ListFileError
 from monitor.rules.list_tables import LIST_COLUMNS
@@ -133,7 +133,8 @@ def missing_columns_named(
 
 
 def _listed(columns: Iterable[Named]) -> str:
-    return _shortened(list(dict.fromkeys(f"{one.log}.{one.column}" for one in columns)))
+    names = (f"{one.log}.{visible(one.column, NAME_LENGTH)}" for one in columns)
+    return _shortened(list(dict.fromkeys(names)))
 
 
 def _shortened(names: Sequence[str]) -> str:
@@ -152,7 +153,8 @@ def _lacks(seen: LogSeen, column: str) -> bool:
 def _no_column(column: str, seen: LogSeen) -> str:
     names = sorted(seen.names)
     close = nearest(column, names)
-    hint = f"did you mean {close!r}?" if close else f"it has {', '.join(names[:_SHOWN])}"
+    shown = ", ".join(visible(one, NAME_LENGTH) for one in names[:_SHOWN])
+    hint = f"did you mean {close!r}?" if close else f"it has {shown}"
     return f"logs.{seen.name} has no column {column!r} in the files looked at; {hint}"
 
 
