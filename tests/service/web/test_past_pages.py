@@ -116,7 +116,7 @@ def test_the_span_of_the_address_is_shown_and_its_links_lead_beside_it(api: http
     }
     empty = page(api, f"{PV}&from=2025-01-01&to=2025-01-02")
     assert "No window of this span has a result." in empty
-    assert "Nothing was violated" in empty
+    assert "Nothing was judged in this span" in empty
 
 
 def test_violations_have_their_evidence_and_what_left_its_band_counts(api: httpx.Client) -> None:
@@ -307,7 +307,8 @@ def test_a_violation_is_over_once_no_window_judges_its_series(shop: Recorded) ->
     text = page(shop.web, f"{SHOP}/metrics/coverage?from=2026-01-01&to=2026-01-02")
     assert "until 2026-01-01 01:00 UTC, when it was no longer judged, 1 window" in text
     later = page(shop.web, f"{SHOP}/metrics/coverage?from=2026-01-01T02:00&to=2026-01-02")
-    assert "Nothing was violated" in later
+    assert "Nothing was judged in this span" in later
+    assert "until 2026" not in later
 
 
 def test_a_span_after_all_windows_is_empty(shop: Recorded) -> None:
