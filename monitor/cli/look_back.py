@@ -36,7 +36,7 @@ def looked_back(
                 continue
             with (
                 scratch_folder("recsys-monitor-bands-") as folder,
-                Store.open(f"sqlite:///{folder}/bands.sqlite") as scratch,
+                Store.open(Path(folder) / "bands.sqlite") as scratch,
                 progress(0, f"{settings.name}: copying") as step,
             ):
                 look_back(history, scratch, settings, last, step)

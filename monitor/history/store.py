@@ -21,7 +21,7 @@ from monitor.history.logstate import IndexedFile
 from monitor.history.reads import Evaluated, StoredResult
 from monitor.history.record import CheckRun, Recorded
 from monitor.history.snapshot import CounterKey
-from monitor.settings.history import parse_url
+from monitor.settings.history import parse_url, sqlite_url
 
 
 class Store:
@@ -42,7 +42,7 @@ class Store:
         `wait_seconds` is how long a call waits for another writer before it gives up. With a `holder`, the
         id of a monitor, a write about a recommender fails if another monitor has its lease.
         """
-        text = f"sqlite:///{where.absolute()}" if isinstance(where, Path) else where
+        text = sqlite_url(where) if isinstance(where, Path) else where
         return cls(Database(parse_url(text), wait_seconds=wait_seconds), holder)
 
     def close(self) -> None:

@@ -43,6 +43,15 @@ def _checked_retention(value: timedelta) -> timedelta:
     return value
 
 
+def sqlite_url(file: Path) -> str:
+    """The URL of an SQLite file; its folders may hold a character that means something in a URL.
+
+    >>> parse_url(sqlite_url(Path("/data/a?b/history.sqlite"))).database
+    '/data/a?b/history.sqlite'
+    """
+    return URL.create("sqlite", database=str(file.absolute())).render_as_string()
+
+
 class HistorySettings(Settings):
     """The history store: measurements, verdicts, evidence, counters."""
 
@@ -65,8 +74,7 @@ class HistorySettings(Settings):
         """What `Store.open` takes: the URL, password included, or the default file's URL."""
         if self.url is not None:
             return self.url.get_secret_value()
-        file = URL.create("sqlite", database=str((state / FILE_NAME).absolute()))  # a folder may hold ? or %
-        return file.render_as_string()
+        return sqlite_url(state / FILE_NAME)
 
     @property
     def is_shared(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,3 +156,11 @@ def test_a_watermark_is_set_as_given(store: Store) -> None:
     store.set_watermark("shop", "feedback", NOON - timedelta(days=1))
     assert store.watermarks("shop") == {"feedback": NOON - timedelta(days=1)}
     assert store.watermarks("news") == {}
+
+
+@pytest.mark.parametrize("folder", ["what?", "my%20shop", "a#b"])
+def test_a_file_is_opened_in_its_folder_whatever_that_is_called(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir()
+    with Store.open(tmp_path / folder / "history.sqlite"):
+        assert (tmp_path / folder / "history.sqlite").exists()
+    assert [one.name for one in tmp_path.iterdir()] == [folder]
