@@ -166,7 +166,9 @@ class BandState:
         self._serving.see(now, names)
         self._change(window)
         lasts = self._turn_season(window)
-        is_new_season = ~self._out_before_season & (lasts is not None and lasts < _NEW_SEASON)
+        is_new_season = ~self._with_slices(self._out_before_season) & (
+            lasts is not None and lasts < _NEW_SEASON
+        )
         values, samples, errors = np.full((3, len(self.series)), np.nan)
         values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
         errors[columns] = now.error[chosen] / _HALF_OF_95
@@ -189,7 +191,8 @@ class BandState:
         step = self._decide(values, forecast, rare, shares, there | missing, nearly_whole)
         self._out_before_season &= self.departures.side != 0
         young = step.points < YOUNG * (known_history(self._settings, self._length) / self._length)
-        may = (~(step.departed | self._moves_with(step.departed)) | young | is_new_season) & ~violated & calm
+        is_struck = self._with_slices(step.departed) | self._moves_with(step.departed)
+        may = (~is_struck | young | is_new_season) & ~violated & calm
         self._moves.learn(forecast.means[0], self._traits.driver, may)
         new_model = np.where(self._is_of_new_model(), self._serving.windows, 0)
         self._filter.learn(may, new_model, step.departed)
@@ -448,6 +451,11 @@ class BandState:
         ends = back & departed & (self._began_with | (was == 0)) & (np.abs(ratio) < 1)
         self.departures.side[ends] = 0
         departed[ends] = False
+
+    def _with_slices(self, chosen: Bools) -> Bools:
+        """The chosen series, and the slices of each: with its few samples, a slice may not see the incident."""
+        whole = self._traits.whole
+        return np.asarray(chosen | ((whole >= 0) & chosen[whole]))
 
     def _moves_with(self, chosen: Bools) -> Bools:
         """The series that move with chosen requests: those of their slice, or of the whole."""
