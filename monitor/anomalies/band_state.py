@@ -11,6 +11,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.anomalies.lost_totals import lost_totals
 from monitor.anomalies.model_changes import Serving
 from monitor.anomalies.moments import a_day, moment_of, or_sunday, slots
 from monitor.anomalies.past import Floats, PastWindow, SeriesName
@@ -57,10 +58,6 @@ _NEW_SEASON: Final = timedelta(days=3)
 _LIKE_SUNDAY: Final = timedelta(days=5)
 """So long its working days may be like a Sunday: three of them or more, on whatever day it begins."""
 _WILD_BOUNDS: Final = 1.5  # one wild window takes no longer span beyond its bound, two do
-_LOST: Final = 0.5
-"""Totals below this part of what is expected, in the mean of the longest span, are always out."""
-ENOUGH: Final = 60.0
-"""So many must be expected in that span: of fewer, chance alone takes half now and then."""
 MOST: Final = 8064
 """Windows of past: eight weeks of ten minutes."""
 
@@ -132,7 +129,7 @@ class BandState:
         self._serving = Serving()
         self._before_season: tuple[date, SeasonalFilter, RareSums, SliceShares] | None = None
         self._season_after: datetime | None = None  # the end of the last window before the season
-        self._out_before_season = np.empty(0, dtype=np.bool_)  # out of the band since before the season
+        self._side_before_season = np.empty(0, dtype=np.int64)  # of series out since before the season
 
     def copy(self) -> Self:
         """The same state, which goes its own way from here."""
@@ -166,9 +163,8 @@ class BandState:
         self._serving.see(now, names)
         self._change(window)
         lasts = self._turn_season(window)
-        is_new_season = ~self._with_slices(self._out_before_season) & (
-            lasts is not None and lasts < _NEW_SEASON
-        )
+        was_out = self._traits.with_slices(self._side_before_season != 0)
+        is_new_season = ~was_out & (lasts is not None and lasts < _NEW_SEASON)
         values, samples, errors = np.full((3, len(self.series)), np.nan)
         values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
         errors[columns] = now.error[chosen] / _HALF_OF_95
@@ -189,15 +185,17 @@ class BandState:
         shares = self._shares.judge(values, whole, moment, forecast, self._wild, self._least)
         nearly_whole = self._traits.is_nearly_whole(samples)
         step = self._decide(values, forecast, rare, shares, there | missing, nearly_whole)
-        self._out_before_season &= self.departures.side != 0
+        is_beyond = (self._side_before_season != 0) & (self.departures.side == -self._side_before_season)
+        self._side_before_season[self.departures.side != self._side_before_season] = 0
         young = step.points < YOUNG * (known_history(self._settings, self._length) / self._length)
-        is_struck = self._with_slices(step.departed) | self._moves_with(step.departed)
+        is_struck = self._traits.struck(step.departed, step.follows) | self._moves_with(step.departed)
         may = (~is_struck | young | is_new_season) & ~violated & calm
         self._moves.learn(forecast.means[0], self._traits.driver, may)
         new_model = np.where(self._is_of_new_model(), self._serving.windows, 0)
         self._filter.learn(may, new_model, step.departed)
         self._rare.learn(may)
         self._shares.learn(step.departed, may)
+        self._forget_level(is_beyond)  # what came before the season is over, and the season has another level
         self._seen[there | missing] = end
         self._learns[step.has_band] = 0
         self.end = window.end
@@ -233,7 +231,7 @@ class BandState:
         self.departures.take_from(older.departures, here, theirs)
         self._presence.take_from(older._presence, here, theirs)
         self._began_with[here] = older._began_with[theirs]
-        self._out_before_season[here] = older._out_before_season[theirs]
+        self._side_before_season[here] = older._side_before_season[theirs]
         self._definition[here], self._seen[here] = older._definition[theirs], older._seen[theirs]
         self._serving = copy.deepcopy(older._serving)
         self.end = older.end
@@ -267,7 +265,7 @@ class BandState:
         self._seen = np.append(self._seen, np.full(len(new), -np.inf))
         no = np.zeros(len(new), dtype=np.bool_)
         self._began_with = np.append(self._began_with, no)
-        self._out_before_season = np.append(self._out_before_season, no)
+        self._side_before_season = np.append(self._side_before_season, np.zeros(len(new), dtype=np.int64))
         self._drawn = np.append(self._drawn, np.full((LONGEST, len(new)), np.nan), axis=1)
         self._wild = np.append(self._wild, np.full(len(new), WILD))
         self._traits = SeriesTraits.of(self.series, self._column)
@@ -302,6 +300,10 @@ class BandState:
             for part in self._before_season[1:]:
                 part.begin_anew(which)
 
+    def _forget_level(self, which: Bools) -> None:
+        self._filter.forget_level(which)
+        self._shares.forget_level(which)
+
     def _turn_season(self, window: Window) -> timedelta | None:
         """Keep what was usual before a season, and return to it afterwards.
 
@@ -313,6 +315,7 @@ class BandState:
         if self._before_season is not None and self._before_season[0] != first:
             _, self._filter, self._rare, self._shares = self._before_season
             self._before_season = None
+            self._side_before_season[:] = 0
             assert self._season_after is not None
             # What lay before the season is not next to this window.
             gap = (window.start - self._season_after) // self._length
@@ -322,9 +325,8 @@ class BandState:
         if first is not None and self._before_season is None:
             self._before_season = first, self._filter.copy(), self._rare.copy(), self._shares.copy()
             self._season_after = self.end or window.start
-            self._out_before_season = self.departures.side != 0
-            self._filter.forget_level(~self._out_before_season)
-            self._shares.forget_level(~self._out_before_season)
+            self._side_before_season = self.departures.side.copy()
+            self._forget_level(self._side_before_season == 0)
         return None if first is None else local - datetime.combine(first, time.min)
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:
@@ -364,13 +366,9 @@ class BandState:
         self._drawn = np.concatenate([forecast.samples[None], self._drawn])[:LONGEST]
         limit = self._bounds(np.isfinite(deviations[0]))
         change = forecast.actual - forecast.planned
-        left = [self._left(one, forecast.actual[-1]) for one in (forecast.planned[-1], forecast.usual)]
-        lost = self._traits.is_total & (np.maximum(*left) < _LOST) & (self._expected(forecast) >= ENOUGH)
-        deviations[-1] = np.where(
-            lost & has_band,
-            np.copysign(np.fmax(np.abs(deviations[-1]), limit.shown), change[-1]),
-            deviations[-1],
-        )
+        lost = lost_totals(forecast, self._drawn, self._traits) & has_band
+        least = np.fmax(np.abs(deviations), limit.shown)
+        deviations = np.where(lost, np.copysign(least, change), deviations)
         by_share = (shares.deviations <= -limit.spans).any(axis=0)
         self._wild = np.fmax(_WILD_BOUNDS * limit.shown, WILD)
         ratio = np.nan_to_num(deviations / limit.spans)
@@ -452,11 +450,6 @@ class BandState:
         self.departures.side[ends] = 0
         departed[ends] = False
 
-    def _with_slices(self, chosen: Bools) -> Bools:
-        """The chosen series, and the slices of each: with its few samples, a slice may not see the incident."""
-        whole = self._traits.whole
-        return np.asarray(chosen | ((whole >= 0) & chosen[whole]))
-
     def _moves_with(self, chosen: Bools) -> Bools:
         """The series that move with chosen requests: those of their slice, or of the whole."""
         by = self._traits.driver
@@ -469,17 +462,6 @@ class BandState:
     def _is_of_new_model(self) -> Bools:
         """Whether a new model serves since less than a day, for each series of popularity."""
         return self._traits.is_of_popularity & (0 < self._serving.windows <= a_day(self._length))
-
-    def _expected(self, forecast: Forecast) -> Floats:
-        """How many a count, or the rest of a share, is expected to have in the longest span."""
-        planned = forecast.planned[-1]
-        rest = (1 - planned) * np.nansum(self._drawn, axis=0)
-        return np.asarray(np.where(self._traits.is_count, planned * LONGEST, rest), dtype=np.float64)
-
-    def _left(self, expected: Floats, actual: Floats) -> Floats:
-        """What is left of a count, or of the rest of a share, such as the lists that are not empty."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self._traits.is_count, actual / expected, (1 - actual) / (1 - expected))
 
     def _matters(self, forecast: Forecast, change: Floats, part: float) -> Bools:
         """Whether changes reach `part` of the smallest that counts, however certain they are."""

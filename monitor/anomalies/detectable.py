@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from monitor.anomalies.band_state import ENOUGH
+from monitor.anomalies.lost_totals import ENOUGH
 from monitor.anomalies.series import BandedSeries
 from monitor.anomalies.specs import EXPECTED, METRIC_LABEL
 from monitor.core.results import Result

@@ -88,6 +88,11 @@ class BandedSeries:
         return BandedSeries("action_rate", "pv", self.of, self.dimension, self.value)
 
     @property
+    def actions(self) -> BandedSeries:
+        """The number of actions of the same event, of the whole; only series of an event have it."""
+        return BandedSeries("action_volume", "", self.of)
+
+    @property
     def driver(self) -> BandedSeries:
         """The requests that it may follow: those of its slice; of a slice's requests those of the whole."""
         if (self.metric, self.by) == (VOLUME, "requests"):

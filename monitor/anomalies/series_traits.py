@@ -39,6 +39,8 @@ class SeriesTraits:
     """The column of the requests that it may follow, else -1."""
     whole: Ints
     """Of a slice the column of the whole, else -1."""
+    actions: Ints
+    """The column of the number of actions of the same event, else -1."""
     place: Ints
     """The number of its slice."""
 
@@ -69,8 +71,26 @@ class SeriesTraits:
             rate=_ints(column.get(one.rate, -1) for one in series),
             driver=np.where(np.arange(len(series)) == drivers, -1, drivers),
             whole=_ints(column.get(one.whole, -1) if one.dimension else -1 for one in series),
+            actions=_ints(column.get(one.actions, -1) for one in series),
             place=_ints(places[_place(one)] for one in series),
         )
+
+    def with_slices(self, chosen: Bools) -> Bools:
+        """The chosen series, and the slices of each."""
+        return np.asarray(chosen | ((self.whole >= 0) & chosen[self.whole]))
+
+    def struck(self, departed: Bools, follows: Bools) -> Bools:
+        """The series that an incident has changed, seen in their own values or not.
+
+        A slice with few samples hardly sees what the whole sees. And the rates of an event have wide bands
+        after hours without a value, while the number of its actions tells that nearly all are gone.
+
+        Args:
+            departed: the series that are out of their bands.
+            follows: those that changed as the requests did.
+        """
+        actions = departed & ~follows
+        return self.with_slices(departed | ((self.actions >= 0) & actions[self.actions]))
 
     def is_nearly_whole(self, samples: Floats) -> Bools:
         """The series of slices that hold nearly all rows of the window, by its samples (NaN: unknown).

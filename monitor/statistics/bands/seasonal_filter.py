@@ -97,7 +97,7 @@ class Forecast:
     by_one: Floats
     """SPANS x m: how far a single sample that changes by 1 moves the mean; NaN if samples are unknown."""
     usual: Floats
-    """m: what is usual in the windows of the longest span, whatever those before it were like."""
+    """m: what is usual in the windows of the longest span, whatever they and those before them were like."""
 
 
 class SeasonalFilter(Columns):

@@ -77,11 +77,12 @@ def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales
     farthest[0] = np.inf
     means = _sums(weight * np.clip(away, -farthest, farthest))
     from_base = _sums(weight * residuals)
-    bases = np.where(np.isnan(away), np.nan, last.bases[_ROW])
+    every = last.bases[_ROW]
+    bases = np.where(np.isnan(away), np.nan, every)
     share = np.where(scales == Scale.COUNT, 1 / LENGTHS[_SPAN], weight)
     planned = _sums(share * from_scale(bases + remembered, drawn, scales))
     actual = _sums(share * from_scale(bases + residuals, drawn, scales))
-    usual = share[-LONGEST:] * from_scale(bases[-LONGEST:], drawn[-LONGEST:], scales)
+    usual = share[-LONGEST:] * from_scale(every[-LONGEST:], drawn[-LONGEST:], scales)
     by_one = np.maximum.reduceat(weight / np.maximum(drawn, 1.0), _BEGINS, axis=0)
     return Means(means, from_base, planned, actual, by_one, usual.sum(axis=0))
 
