@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel
 
 from benchmarks.scoreboard.alerts import ROOT
-from monitor.config.problems import show_duration
+from monitor.core.settings import show_duration
 from monitor.settings.bands import SLICED
 from monitor.settings.recommender import RecommenderSettings
 from monitor.simulate.clicks import CLICK

@@ -88,7 +88,7 @@ def _run_drill(
     span: timedelta,
     waits: timedelta | None,
 ) -> int:
-    from monitor.config.problems import show_duration
+    from monitor.core.settings import show_duration
     from monitor.on_call.alertmanager import AlertmanagerApi, AlertmanagerError
     from monitor.on_call.drill import send_drill
 
@@ -171,8 +171,7 @@ def _base(config: Config) -> str:
 
 
 def _span(text: str, option: str, least: timedelta, most: timedelta) -> timedelta:
-    from monitor.config.problems import show_duration
-    from monitor.core.settings import parse_duration
+    from monitor.core.settings import parse_duration, show_duration
 
     try:
         span = parse_duration(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from monitor.core.errors import ExpectedError
@@ -63,20 +62,6 @@ def is_within(place: str, part: str) -> bool:
     (True, False)
     """
     return place == part or place.startswith((f"{part}.", f"{part}["))
-
-
-def show_duration(length: timedelta) -> str:
-    """A duration as it is written in a config.
-
-    >>> show_duration(timedelta(hours=25)), show_duration(timedelta(seconds=90))
-    ('1d1h', '1m30s')
-    """
-    left = int(length.total_seconds())
-    text = ""
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        text += f"{count}{unit}" if count else ""
-    return text or "0s"
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

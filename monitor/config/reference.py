@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from monitor.config.explain import members, model_within
-from monitor.config.problems import show_duration
+from monitor.core.settings import show_duration
 from monitor.settings.config import Config
 
 _HEAD = """\

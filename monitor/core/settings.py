@@ -6,10 +6,18 @@ import difflib
 import math
 import re
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from zoneinfo import available_timezones
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from monitor.core.text import SETTING_LENGTH, VALUE_LENGTH, cut, quoted
 
@@ -32,6 +40,20 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """YAML reads `yes` and `no` as true and false, and Python takes these for 1 and 0."""
+        types = _types(cls.model_fields[info.field_name or ""].annotation)
+        if isinstance(value, bool) and types & {int, float} and bool not in types:
+            raise ValueError(f"{str(value).lower()} is not a number")
+        return value
+
+
+def _types(annotation: Any) -> set[Any]:
+    """The types that an annotation names."""
+    return {annotation} | {one for part in get_args(annotation) for one in _types(part)}
+
 
 def parse_duration(value: Any) -> timedelta:
     """Read `90s`, `5m`, `1h`, `7d`, `2w`, or sums of them such as `1h30m`.
@@ -50,6 +72,20 @@ def parse_duration(value: Any) -> timedelta:
     raise ValueError(
         f"{cut(repr(value), VALUE_LENGTH)} is not a duration; write it as 90s, 5m, 1h, 7d or 1h30m"
     )
+
+
+def show_duration(length: timedelta) -> str:
+    """A duration as it is written in a config.
+
+    >>> show_duration(timedelta(hours=25)), show_duration(timedelta(seconds=90))
+    ('1d1h', '1m30s')
+    """
+    left = int(length.total_seconds())
+    text = ""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
 
 
 def _positive(value: timedelta) -> timedelta:

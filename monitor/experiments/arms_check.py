@@ -37,6 +37,7 @@ from monitor.window.check import WindowJob
 NAME = "experiment_arms"
 AggregateRow = Mapping[str, Any]
 _ABSENT: Final = "no user of the arm was seen in the window"
+_NOT_SHOWN: Final = "no item was shown to the users of the arm"
 
 
 class ArmsCheck(ExperimentCheck):
@@ -125,7 +126,7 @@ def _of_arm(name: ArmMetric, builder: ResultBuilder, row: AggregateRow, number: 
         return builder.mean(users, row[f"value_{number}"], row[f"vv_{number}"], _ABSENT)
     shown = row[SHOWN]
     if not shown:
-        return builder.undefined("no item was shown to the users of the arm", users)
+        return builder.undefined(_NOT_SHOWN, users)
     return builder.value(row[f"n_{number}"] / shown, users, rate_interval(_ratio(row, number)))
 
 
@@ -139,6 +140,10 @@ def _compared(
 ) -> Iterator[Result]:
     n = int(control[USERS]) + int(arm[USERS])
     difference: Difference | None = None
+    if name == "action_rate" and not (control[SHOWN] and arm[SHOWN]):
+        why = f"{_NOT_SHOWN}{'' if control[SHOWN] else ' that it is compared with'}"
+        yield from (value.undefined(why, n), p.undefined(why, n))
+        return
     if name == "action_rate":
         difference = ratio_difference(_ratio(control, number), _ratio(arm, number))
     else:

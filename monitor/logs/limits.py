@@ -6,6 +6,7 @@ from typing import Final
 
 import duckdb
 
+from monitor.core.settings import show_duration
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.settings.logs import LogSettings
 
@@ -22,7 +23,7 @@ class BeyondLimit(ValueError):
 
 def too_slow(settings: LogSettings) -> str:
     """The reason why a slow file is skipped."""
-    return f"reading it takes longer than {settings.file_deadline}; {_advice('file_deadline')}"
+    return f"reading it takes longer than {show_duration(settings.file_deadline)}; {_advice('file_deadline')}"
 
 
 def check_size(settings: LogSettings, size: int) -> None:

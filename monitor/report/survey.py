@@ -147,7 +147,7 @@ def splits_of(one: QuestionFound) -> Iterator[tuple[str, Result]]:
         name = f"{visible(arm.experiment)}: {visible(arm.arm)}"
         yield name, arm.answer
         if arm.difference is not None:
-            yield f"{name} less control", arm.difference
+            yield f"{name} less {visible(arm.baseline)}", arm.difference
     for result in one.splits:
         yield f"{visible(result.labels['dimension'])}: {visible(result.labels['value'])}", result
 

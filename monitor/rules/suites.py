@@ -14,8 +14,9 @@ All mistakes of all suites are found in one go, each with its place.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,9 @@ class _SuiteReader:
                     f"needs the parameter {missing.name!r}; give it in "
                     f"{self.where}.parameters.{missing.name}",
                 )
+            else:
+                if any(isinstance(one, float) and math.isnan(one) for one in _leaves(kwargs[str(key)])):
+                    self._wrong(f"{place}.kwargs.{key}", "NaN is no bound: no value is above or below it")
         return kwargs
 
     def _threshold(self, place: str, kind: Kind | None, kwargs: dict[str, Any]) -> float:
@@ -267,6 +271,15 @@ class _SuiteReader:
         except Exception as error:
             self._wrong(f"{place}.kwargs", shorten(str(error)))
         return None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """The values in nested lists and mappings."""
+    if isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(one)
+    else:
+        yield value
 
 
 def _mapping(value: Any) -> dict[str, Any]:

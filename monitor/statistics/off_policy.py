@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from monitor.core.text import plural
 from monitor.statistics.counts import Floats
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta, ratio_within
 from monitor.statistics.intervals import CONFIDENCE, Interval
@@ -125,20 +126,19 @@ class Overlap:
         """
         if self.rows == 0:
             return "the log has no row"
+        rows = plural(self.rows, "row")
         if self.left_out == self.rows:
-            return f"none of {self.rows} rows has a weight"
+            return f"none of {rows} has a weight"
         if self.left_out > MOST_UNSEEN * self.rows:
-            return f"{self.left_out} of {self.rows} rows have no weight, more than {MOST_UNSEEN:.0%}"
+            return f"{self.left_out:,} of {rows} have no weight, more than {MOST_UNSEEN:.0%}"
         if self.unsupported is not None and self.unsupported > MOST_UNSEEN:
             return (
                 f"{self.unsupported:.3g} of the target's probability is on items that the log never shows, "
                 f"more than {MOST_UNSEEN:g}"
             )
         if self.effective < LEAST_EFFECTIVE:
-            return (
-                f"{self.rows} rows are worth {self.effective:.3g} by their weights, less than "
-                f"{LEAST_EFFECTIVE}"
-            )
+            verb = "is" if self.rows == 1 else "are"
+            return f"{rows} {verb} worth {self.effective:.3g} by their weights, less than {LEAST_EFFECTIVE}"
         return ""
 
 

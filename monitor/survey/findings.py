@@ -55,10 +55,11 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class ArmAnswers:
-    """The answers of one arm, and their difference from the control's; None for the control."""
+    """The answers of one arm, and their difference from those of the baseline, which itself has None."""
 
     experiment: str
     arm: str
+    baseline: str
     answer: Result
     difference: Result | None
 

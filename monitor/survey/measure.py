@@ -275,7 +275,8 @@ class Survey:
                 against = None
                 if arm != one.baseline:
                     against = difference(control, row, asked, labels, least, comparisons)
-                found.append(ArmAnswers(one.name, arm, mean_answer(row, asked, labels, least), against))
+                answer = mean_answer(row, asked, labels, least)
+                found.append(ArmAnswers(one.name, arm, one.baseline, answer, against))
         return found
 
     def _values(self, question: str, column: str) -> ir.Table | None:

@@ -91,7 +91,7 @@ def test_no_estimate_proves_that_one_policy_is_better(rows, found):
 def test_one_weight_outweighs_a_log_and_leaves_no_estimate(found):
     mine = found["women: bts → random"]
     assert mine.estimates == {}
-    assert "10000 rows are worth 2.03" in mine.overlap.reason
+    assert "10,000 rows are worth 2.03" in mine.overlap.reason
 
 
 @pytest.mark.parametrize("scene", ["men", "women"])

@@ -149,6 +149,9 @@ def test_empty_lists_have_users_but_no_rate(shop: Shop) -> None:
     found = judged(shop)
     rate = one(found, "experiment_action_rate", **LABELS, arm="old")
     assert (rate.status, rate.detail) == (Status.UNDEFINED, "no item was shown to the users of the arm")
+    less = one(found, "experiment_difference", **LABELS, arm="new", by="action_rate")
+    assert less.status is Status.UNDEFINED
+    assert less.detail.startswith("no item was shown to the users of the arm")
     assert one(found, "experiment_conversion", **LABELS, arm="old").value == 0.0
     flat = one(found, "experiment_difference", **LABELS, arm="new", by="conversion")
     assert (flat.status, flat.samples) == (Status.UNDEFINED, 8)

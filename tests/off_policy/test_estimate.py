@@ -202,7 +202,7 @@ def test_a_log_without_any_weight_says_so(logs_of, tmp_path):
     found = by_name(estimated(logs.config, asked())[0])
     assert found["unsupported"].status is Status.NO_DATA
     assert found["unsupported"].detail == "no row has a weight"
-    assert found["ips"].detail == "none of 1200 rows has a weight"
+    assert found["ips"].detail == "none of 1,200 rows has a weight"
 
 
 def test_a_position_that_the_target_lacks_has_no_support(logs_of, tmp_path):

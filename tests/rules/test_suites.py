@@ -237,6 +237,18 @@ expectations:
     assert "mostly: with 0 the rule can never be violated" in found
 
 
+def test_a_bound_that_is_not_a_number_is_a_mistake(tmp_path):
+    text = """
+expectations:
+  - type: expect_column_values_to_be_between
+    kwargs: {column: price, min_value: .nan, max_value: .inf}
+    meta: {rule: price, kind: hard}
+"""
+    (tmp_path / "ours.yaml").write_text(text)
+    (found,) = problems(RuleSettings(suite="ours.yaml"), base=tmp_path)
+    assert "kwargs.min_value: NaN is no bound: no value is above or below it" in found
+
+
 def test_a_source_is_either_a_pack_or_a_suite():
     for wrong in ({}, {"pack": "blacklist", "suite": "x.yaml"}, {"pack": "blacklist", "wibble": 1}):
         with pytest.raises(ValidationError):

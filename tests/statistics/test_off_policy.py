@@ -195,13 +195,15 @@ def test_rows_without_a_weight_are_counted_by_their_fault():
     [
         ([], [], None, "the log has no row"),
         ([0.5, 0.5], [0.0, math.nan], None, "none of 2 rows has a weight"),
+        ([0.5], [0.0], None, "none of 1 row has a weight"),
+        ([0.5], [0.5], None, "1 row is worth 1 by their weights, less than 100"),
         ([0.5] * 200, [0.0] * 11 + [0.5] * 189, None, "11 of 200 rows have no weight, more than 5%"),
         ([0.5] * 200, [0.0] * 10 + [0.5] * 190, None, ""),
         ([0.5] * 200, [0.5] * 200, 0.06, "0.06 of the target's probability is on items that the log never"),
         ([0.5] * 200, [0.5] * 200, 0.05, ""),
         ([0.5] * 99, [0.5] * 99, 0.0, "99 rows are worth 99 by their weights, less than 100"),
         ([0.5] * 100, [0.5] * 100, 0.0, ""),
-        ([1.0] * 9999 + [1.0], [1.0] * 9999 + [1e-6], 0.0, "10000 rows are worth 1.02 by their weights"),
+        ([1.0] * 9999 + [1.0], [1.0] * 9999 + [1e-6], 0.0, "10,000 rows are worth 1.02 by their weights"),
         ([0.0] * 200, [0.5] * 200, None, "200 rows are worth 0 by their weights, less than 100"),
     ],
 )

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from monitor.core.results import Status, Window
+from monitor.report.survey import splits_of
 from monitor.statistics.effects import Moments, welch
 from monitor.statistics.intervals import bounded_mean, wilson
 from monitor.survey.measure import SurveyError
@@ -402,3 +403,11 @@ def test_a_user_whose_requests_all_failed_was_not_served(survey_of):
     found = survey_of({"least": 10}, exposures=shown, survey=answers([n % 5 + 1 for n in range(20)])).found()
     assert dict(found.faults) == {"of users that nobody served": 5}
     assert (found.served, found.respondents) == (35, 15)
+
+
+def test_a_difference_is_printed_with_the_name_of_the_baseline(survey_of):
+    shown = lists(arm=lambda n: "new" if n % 2 else "control")
+    config = {"experiments": [{**EXPERIMENT["experiments"][0], "control": "new"}]}
+    survey = survey_of({"least": 10}, exposures=shown, survey=answers([1, 5, 2, 4] * 5), config=config)
+    names = [name for name, _ in splits_of(survey.found().questions[0])]
+    assert names == ["lists: control", "lists: control less new", "lists: new"]

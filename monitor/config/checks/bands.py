@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Final
 
 from monitor.config.checks.objectives import unknown_metric
-from monitor.config.problems import Problem, show_duration
+from monitor.config.problems import Problem
+from monitor.core.settings import show_duration
 from monitor.metrics.catalogue import SPECS
 from monitor.platform.specs import AMOUNT
 from monitor.settings.recommender import RecommenderSettings

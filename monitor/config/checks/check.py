@@ -24,8 +24,9 @@ from monitor.config.checks.replay import check_replay
 from monitor.config.checks.rollups import check_rollups
 from monitor.config.checks.slices import check_slices
 from monitor.config.checks.survey import check_survey
-from monitor.config.problems import Problem, nearest, show_duration
+from monitor.config.problems import Problem, nearest
 from monitor.core.columns import CATALOG, FEEDBACK, REQUESTS, REQUIRED, TYPES
+from monitor.core.settings import show_duration
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.logs.lake.table import EXTRA
 from monitor.metrics.catalogue import SPECS

@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Final
 
 from monitor.config.checks.objectives import check_series
-from monitor.config.problems import Problem, nearest, show_duration
+from monitor.config.problems import Problem, nearest
 from monitor.core.columns import SAMPLES
+from monitor.core.settings import show_duration
 from monitor.core.text import quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import SPLIT_LABEL

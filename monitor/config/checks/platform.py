@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from monitor.config.problems import Problem, nearest, show_duration
+from monitor.config.problems import Problem, nearest
 from monitor.core.columns import FEEDBACK
+from monitor.core.settings import show_duration
 from monitor.core.text import NAME_LENGTH, quoted
 from monitor.settings.platform import DEMAND, OWN, RESERVED, DemandSettings, Measured, PlatformSettings
 from monitor.settings.recommender import RecommenderSettings

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from monitor.config.problems import Problem, show_duration
+from monitor.config.problems import Problem
+from monitor.core.settings import show_duration
 from monitor.settings.recommender import ROLLUP, RecommenderSettings
 
 _SUMMER, _WINTER = datetime(2026, 7, 1), datetime(2026, 1, 1)

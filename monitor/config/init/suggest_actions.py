@@ -9,8 +9,7 @@ from datetime import timedelta
 from monitor.config.init.actions import LONGEST_NAME, MOST_EVENTS, SPANS, WITHIN, Actions, Delays, grade
 from monitor.config.init.template import comment, key
 from monitor.config.init.traits import Traits
-from monitor.config.problems import show_duration
-from monitor.core.settings import parse_duration
+from monitor.core.settings import parse_duration, show_duration
 from monitor.settings.metrics import MetricSettings
 
 _MOST_WINDOWS = 100  # longest attribution, in windows: each window reads all of them again

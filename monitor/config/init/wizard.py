@@ -39,8 +39,8 @@ from monitor.config.init.template import Draft, LogDraft, comment, flow, flow_pa
 from monitor.config.init.traits import READ, Traits, traits
 from monitor.config.init.zones import Clock, zones
 from monitor.config.pace import Pace
-from monitor.config.problems import show_duration
 from monitor.core import columns as c
+from monitor.core.settings import show_duration
 from monitor.core.text import NAME_LENGTH, plural, quoted
 from monitor.engines.duckdb import Engine
 from monitor.settings.logs import LogSettings

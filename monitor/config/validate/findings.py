@@ -11,8 +11,9 @@ from pathlib import Path
 
 from monitor.config.look import ColumnSeen, LogSeen
 from monitor.config.pace import Pace, part_of
-from monitor.config.problems import Problem, nearest, show_duration
+from monitor.config.problems import Problem, nearest
 from monitor.core import columns as c
+from monitor.core.settings import show_duration
 from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.logs.lake.table import table_format
 from monitor.logs.listing import no_file

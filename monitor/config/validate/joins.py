@@ -10,10 +10,10 @@ import ibis
 import ibis.expr.types as ir
 
 from monitor.config.look import LogSeen
-from monitor.config.problems import show_duration
 from monitor.config.validate.answers import of_answers
 from monitor.config.validate.findings import ConfigFinding, Reporter, percent
 from monitor.core import columns as c
+from monitor.core.settings import show_duration
 from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.engines.duckdb import Engine
 from monitor.logs.source import Source
