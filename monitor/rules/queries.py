@@ -24,11 +24,28 @@ from monitor.core.text import EVIDENCE_LENGTH, SETTING_LENGTH, visible
 BATCH: Final = "batch"
 QUERY: Final = "unexpected_rows_query"
 """The one argument of any expectation that is SQL; a test looks for others."""
-REFUSED: Final[Mapping[str, str]] = {
+REFUSED: Final[dict[str, str]] = {
     "expect_query_results_to_match_comparison": "it queries a second data source, but the monitor has one",
     "expect_table_row_count_to_equal_other_table": "a rule may read only its own table",
+    "expect_column_values_to_be_increasing": "the rows of a log are in no order",
+    "expect_column_values_to_be_decreasing": "the rows of a log are in no order",
 }
-"""Expectations of GX that read more than the table of their rule, and why they are refused."""
+"""Expectations of GX that no rule can have, and why."""
+REFUSED_ON: Final[Mapping[str, dict[str, str]]] = {
+    "duckdb": {
+        "expect_column_values_to_be_dateutil_parseable": "DuckDB does not guess the form of a date; "
+        "expect_column_values_to_match_strftime_format takes a form",
+        "expect_column_values_to_match_json_schema": "DuckDB has no JSON schemas; "
+        "expect_column_values_to_be_json_parseable or unexpected_rows_expectation may do",
+    },
+    "spark": {},
+}
+"""The same for one engine."""
+NO_CONDITION: Final[Mapping[str, str]] = {
+    "expect_column_pair_values_to_be_in_set": "GX counts all rows for this expectation, not those of the "
+    "condition; unexpected_rows_expectation can have both",
+}
+"""Expectations that must have no row condition, and why."""
 
 _SAID: Final = {"duckdb": "DuckDB", "spark": "Spark"}
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

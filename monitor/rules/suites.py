@@ -32,7 +32,7 @@ from monitor.rules.gx.internals import pydantic
 from monitor.rules.gx.messages import did_you_mean, shorten
 from monitor.rules.packs import pack_names, pack_path
 from monitor.rules.parameters import LeftOut, MissingParameter, fill, names_in
-from monitor.rules.queries import QUERY, REFUSED, UnsafeQuery, check_query
+from monitor.rules.queries import NO_CONDITION, QUERY, REFUSED, REFUSED_ON, UnsafeQuery, check_query
 from monitor.rules.rule import TABLES, LoadedRule, RuleProblem, SuiteErrors, columns_in
 from monitor.settings.rules import RuleSettings
 
@@ -257,8 +257,11 @@ class _SuiteReader:
         if kind not in known:
             self._wrong(f"{place}.type", f"there is no expectation {kind!r}{did_you_mean(str(kind), known)}")
             return None
-        if kind in REFUSED:
-            self._wrong(f"{place}.type", f"{kind} is not supported: {REFUSED[kind]}")
+        if why_not := (REFUSED | REFUSED_ON[self.dialect]).get(kind):
+            self._wrong(f"{place}.type", f"{kind} is not supported: {why_not}")
+            return None
+        if kind in NO_CONDITION and kwargs.get("row_condition"):
+            self._wrong(f"{place}.kwargs.row_condition", NO_CONDITION[kind])
             return None
         try:
             return build({"type": kind, "kwargs": kwargs, "meta": {}, "severity": severity})

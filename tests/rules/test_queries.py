@@ -8,7 +8,7 @@ from great_expectations.expectations.registry import (
     list_registered_expectation_implementations,
 )
 
-from monitor.rules.queries import QUERY, REFUSED, UnsafeQuery, check_query
+from monitor.rules.queries import QUERY, REFUSED, REFUSED_ON, UnsafeQuery, check_query
 from monitor.rules.rule import SuiteErrors
 from monitor.rules.suites import load_rules
 from monitor.settings.rules import RuleSettings
@@ -233,10 +233,32 @@ def test_a_row_condition_that_is_text_for_the_engine_is_refused(tmp_path, condit
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_an_expectation_that_reads_other_tables_is_refused(tmp_path, kind):
+def test_an_expectation_that_no_rule_can_have_is_refused(tmp_path, kind):
     entry = f"{{type: {kind}, kwargs: {{}}, meta: {{rule: thief, kind: hard}}}}"
     (problem,) = problems(tmp_path, entry)
     assert problem == f"ours.yaml: expectations[0].type: {kind} is not supported: {REFUSED[kind]}"
+
+
+@pytest.mark.parametrize("kind", REFUSED_ON["duckdb"])
+def test_an_expectation_that_duckdb_cannot_judge_is_refused_there(tmp_path, kind):
+    kwargs = "{column: a, json_schema: {}}" if "json" in kind else "{column: a}"
+    entry = f"{{type: {kind}, kwargs: {kwargs}, meta: {{rule: form, kind: hard}}}}"
+    (problem,) = problems(tmp_path, entry)
+    assert (
+        problem == f"ours.yaml: expectations[0].type: {kind} is not supported: {REFUSED_ON['duckdb'][kind]}"
+    )
+    (tmp_path / "ours.yaml").write_text(f"expectations:\n  - {entry}\n")
+    assert len(load_rules([RuleSettings(suite="ours.yaml")], tmp_path, dialect="spark")) == 1
+
+
+def test_a_condition_that_great_expectations_does_not_heed_is_a_mistake(tmp_path):
+    entry = (
+        "{type: expect_column_pair_values_to_be_in_set, "
+        "kwargs: {column_A: a, column_B: b, value_pairs_set: [[1, 2]], row_condition: 'col(\"a\") > 1', "
+        "condition_parser: great_expectations}, meta: {rule: pairs, kind: hard}}"
+    )
+    (problem,) = problems(tmp_path, entry)
+    assert problem.startswith("ours.yaml: expectations[0].kwargs.row_condition: GX counts all rows")
 
 
 def test_no_other_expectation_takes_sql():

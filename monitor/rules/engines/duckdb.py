@@ -22,7 +22,7 @@ from great_expectations.expectations.expectation import Expectation
 
 from monitor.rules.engines.base import Outcome, count_violations, new_context, violating_rows
 from monitor.rules.engines.sealed import SealedDatabase, quoted
-from monitor.rules.gx import fast_metrics  # noqa: F401 - importing it registers them with GX
+from monitor.rules.gx import fast_metrics, text_metrics  # noqa: F401 - importing them registers them with GX
 from monitor.rules.gx.datasource import Compiled, DuckDBDatasource, DuckDBExecutionEngine, Stopped
 from monitor.rules.gx.fused import fused
 from monitor.rules.gx.grouped import GroupedPlan

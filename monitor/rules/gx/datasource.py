@@ -188,6 +188,11 @@ class DuckDBExecutionEngine(SqlAlchemyExecutionEngine):
             self._record.statements.append(Statement(self._alone[0], (metric,)))
         return value
 
+    def get_compute_domain(self, *given: Any, **named: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        """As GX, but the rows of a condition are a subquery, which its metrics of whole columns can read."""
+        rows, compute, accessor = super().get_compute_domain(*given, **named)
+        return (rows.subquery() if isinstance(rows, sa.Select) else rows), compute, accessor
+
     def get_inspector(self) -> sa.Inspector:
         """A new inspector each time: a cached one would go on naming the columns of a replaced table."""
         return sa.inspect(self.engine)

@@ -18,6 +18,7 @@ from monitor.rules.gx.internals import (
     MetricDomainTypes,
     MetricProvider,
     MulticolumnMapMetricProvider,
+    OutlierStatistics,
     column_condition,
     columns_condition,
     metric_value,
@@ -240,6 +241,36 @@ class CompoundUniqueValues(MetricProvider):
     @metric_value(engine=DuckDBExecutionEngine)
     def _sqlalchemy(cls, **_: Any) -> list[Any]:  # noqa: N805
         return []
+
+
+class Outliers(MetricProvider):
+    """The fences of `expect_column_values_to_not_be_outliers`: GX has no quartiles there. NaN is left out."""
+
+    metric_name = "column.outlier_statistics"
+    domain_keys = ("batch_id", "table", "column", "row_condition", "condition_parser")
+    value_keys = ("method",)
+
+    @metric_value(engine=DuckDBExecutionEngine)
+    def _sqlalchemy(
+        cls,  # noqa: N805
+        execution_engine: DuckDBExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        **_: Any,
+    ) -> OutlierStatistics:
+        rows, _, accessor = execution_engine.get_compute_domain(
+            metric_domain_kwargs, domain_type=MetricDomainTypes.COLUMN
+        )
+        value = sa.cast(sa.column(accessor["column"]), sa.Double)
+        if metric_value_kwargs["method"] == "std":
+            wanted = [sa.func.avg(value), sa.func.stddev_samp(value)]
+        else:
+            wanted = [sa.func.quantile_cont(value, share) for share in (0.25, 0.75)]
+        query = sa.select(*[one.filter(sa.not_(sa.func.isnan(value))) for one in wanted]).select_from(rows)
+        low, high = execution_engine.execute_query(query).fetchone()
+        if metric_value_kwargs["method"] == "std":
+            return OutlierStatistics.symmetric(low, high)
+        return OutlierStatistics(low, high, None if low is None else high - low)
 
 
 class UnexpectedRows(MetricProvider):

@@ -14,6 +14,9 @@ from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
 from great_expectations.execution_engine.sqlalchemy_execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import _convert_string_to_condition as condition_from_text
+from great_expectations.expectations.metrics.column_aggregate_metrics.column_outlier_statistics import (
+    OutlierStatistics,
+)
 from great_expectations.expectations.metrics.column_map_metrics.column_values_between import (
     ColumnValuesBetween,
 )
@@ -37,6 +40,7 @@ __all__ = [
     "MetricDomainTypes",
     "MetricProvider",
     "MulticolumnMapMetricProvider",
+    "OutlierStatistics",
     "PandasExecutionEngine",
     "SqlAlchemyExecutionEngine",
     "column_condition",

@@ -78,3 +78,23 @@ def test_a_set_that_no_number_can_meet_holds_nothing(engine):
     outside = expectation("expect_column_values_to_not_be_in_set", column="item_id", value_set=["a", "b"])
     assert on_duckdb(engine, columns, inside) == (2, 2)
     assert on_duckdb(engine, columns, outside) == (2, 0)
+
+
+CONDITION = {"row_condition": 'col("b") == 1', "condition_parser": "great_expectations"}
+
+
+@pytest.mark.parametrize("method", ["iqr", "std"])
+@pytest.mark.parametrize("condition", [{}, CONDITION])
+def test_outliers_count_like_pandas(engine, method, condition):
+    rule = expectation(
+        "expect_column_values_to_not_be_outliers", column="a", method=method, multiplier=1.5, **condition
+    )
+    columns = {"a": [1.0, 2.0, 2.5, 3.0, 4.0, 90.0, 95.0, None], "b": [1, 1, 1, 1, 1, 1, 2, 1]}
+    samples, violations = both(engine, columns, rule)
+    assert (samples, violations) == ((6, 1) if condition else (7, 0 if method == "iqr" else 1))
+
+
+def test_outliers_are_found_beside_values_that_are_not_a_number(engine):
+    rule = expectation("expect_column_values_to_not_be_outliers", column="a", method="iqr", multiplier=1.5)
+    assert on_duckdb(engine, {"a": [1.0, 2.0, 2.5, 3.0, 4.0, 90.0, float("nan")]}, rule)[1] >= 1
+    assert on_duckdb(engine, {"a": [5.0]}, rule) == (1, 0)
