@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import duckdb
 
+from monitor.core.columns import TYPES
 from monitor.core.settings import show_duration
+from monitor.core.text import quoted
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.settings.logs import LogSettings
 
@@ -54,15 +57,20 @@ def check_columns(settings: LogSettings, count: int) -> None:
 
 
 def check_parquet(engine: Engine, settings: LogSettings, path: str) -> None:
-    """Raise BeyondLimit if the footer of a Parquet file names too many rows or columns."""
+    """Raise BeyondLimit if the footer of a Parquet file names too many rows or columns.
+
+    Raises ValueError if it names a column of the monitor twice.
+    """
     rows = f"SELECT sum(num_rows) FROM {engine.call('parquet_file_metadata', [path])}"  # noqa: S608 - quoted
     check_rows(settings, int(engine.cursor.execute(rows).fetchall()[0][0] or 0))
-    nodes = f"SELECT count(*) FROM {engine.call('parquet_schema', [path])}"  # noqa: S608 - quoted
-    check_columns(settings, int(engine.cursor.execute(nodes).fetchall()[0][0]) - 1)
+    nodes = f"SELECT name, num_children FROM {engine.call('parquet_schema', [path])}"  # noqa: S608 - quoted
+    found = engine.cursor.execute(nodes).fetchall()
+    check_columns(settings, len(found) - 1)
+    _check_names(settings, _at_the_top(found))
 
 
 def check_json(engine: Engine, settings: LogSettings, path: str) -> None:
-    """Raise BeyondLimit if lines of JSON have too many keys.
+    """Raise BeyondLimit if lines of JSON have too many keys, ValueError if a column of the monitor has two.
 
     This runs before the engine detects the types of JSON, because that cannot be interrupted.
     """
@@ -71,7 +79,9 @@ def check_json(engine: Engine, settings: LogSettings, path: str) -> None:
     longest = f"SELECT max(strlen(json)) FROM {lines}"  # noqa: S608 - quoted
     try:
         with deadline(settings.file_deadline.total_seconds() / _KEYS_SHARE, engine.interrupt):
-            check_columns(settings, len(engine.cursor.execute(keys).fetchall()))
+            found = [name for (name,) in engine.cursor.execute(keys).fetchall()]
+            check_columns(settings, len(found))
+            _check_names(settings, sorted(found))
             has_long_lines = (engine.cursor.execute(longest).fetchall()[0][0] or 0) > _LONG_LINE
     except DeadlineExceeded as exc:
         raise BeyondLimit(too_slow(settings)) from exc
@@ -79,6 +89,36 @@ def check_json(engine: Engine, settings: LogSettings, path: str) -> None:
         length = sum(map(len, _types(engine, path)))
         if length > _LONGEST_TYPE * settings.max_columns:
             check_columns(settings, settings.max_columns + 1)
+
+
+def _at_the_top(nodes: Iterable[tuple[str, int | None]]) -> list[str]:
+    """The names of a schema's columns, without the fields of records; the root and then depth first.
+
+    >>> _at_the_top([("schema", 2), ("items", 1), ("element", None), ("ts", None)])
+    ['items', 'ts']
+    """
+    names, open_nodes = list[str](), list[int]()
+    for name, children in nodes:
+        if len(open_nodes) == 1:
+            names.append(name)
+        if open_nodes:
+            open_nodes[-1] -= 1
+        if children:
+            open_nodes.append(children)
+        while open_nodes and open_nodes[-1] == 0:
+            open_nodes.pop()
+    return names
+
+
+def _check_names(settings: LogSettings, names: Iterable[str]) -> None:
+    """Raise ValueError if a column that is read has two names: engines do not tell `Score` from `score`."""
+    read = {name.lower() for names in TYPES.values() for name in names}
+    read |= {text.lower() for text in settings.columns.values()}
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(name.lower(), name)
+        if other is not name and name.lower() in read:
+            raise ValueError(f"it names a column twice: {quoted(other)} and {quoted(name)}; rename one")
 
 
 def _types(engine: Engine, path: str) -> list[str]:

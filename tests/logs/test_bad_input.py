@@ -41,6 +41,10 @@ SKIPPED = {
     "not_gzip.csv.gz": (b"hello", "not compressed at all; write it again, or correct its name: Error -3"),
     "no_format.dat": (b"hello", "set format"),
     "names_in_two_cases.csv": ("request_id,user_id,ts,item_id,Score,score\n", "names a column twice"),
+    "names_in_two_cases.jsonl": (
+        '{"request_id": "r", "Score": 1}\n{"request_id": "r", "score": 1}\n',
+        "it names a column twice: 'Score' and 'score'; rename one",
+    ),
     "capitals.csv.GZ": (gzip.compress(GOOD.encode()), "its name ends in .GZ; rename it to end in .gz"),
     "old_mac.csv": (GOOD.replace("\n", "\r"), "its lines end in CR alone; write LF"),
     "mixed_ends.csv": (GOOD + GOOD.splitlines()[1] + "\r\n", "its lines end in different ways; write LF"),
@@ -60,6 +64,35 @@ def test_an_unreadable_file_is_skipped_with_its_reason_and_the_rest_is_read(name
     assert skipped.file.path.endswith(name)
     assert reason.lower() in skipped.reason.lower()
     assert len(skipped.reason) < 500
+    assert source.exposures.rows(HOUR) == 1
+
+
+def row_with(**columns):
+    plain = {"request_id": ["r"], "user_id": ["u"], "item_id": ["a"], "ts": ["2026-03-01 10:00:00"]}
+    return pd.DataFrame(plain | columns)
+
+
+def test_a_parquet_file_that_names_a_column_in_two_cases_is_skipped(written, source_of, engine):
+    written("names.parquet", row_with(Score=[0.5], score=[0.25]))
+    source = source_of()
+    source.exposures.refresh(engine, NOW + timedelta(hours=1))
+    (skipped,) = source.exposures.skipped
+    assert skipped.reason == "it names a column twice: 'Score' and 'score'; rename one"
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        {"userID": ["x"], "UserId": ["y"]},
+        {"score": [0.5], "given": [{"Score": 1, "score": 2}]},
+        {"score_1": [1]},
+    ],
+)
+def test_names_that_no_column_is_read_from_may_differ_in_case(written, source_of, engine, further):
+    written("names.parquet", row_with(**further))
+    source = source_of()
+    source.exposures.refresh(engine, NOW + timedelta(hours=1))
+    assert source.exposures.skipped == ()
     assert source.exposures.rows(HOUR) == 1
 
 
