@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import glob
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ OWN_COLUMNS: Final = (
 """The columns of the log that a run adds to those of its requests."""
 _FOLDER: Final = "log"
 _SHOWN: Final = "shown.parquet"
+_LEAST_LINE: Final = 1 << 24  # bytes; what DuckDB reads of a line by itself
 _SESSION: Final = r"regexp_extract(filename, '-(\d+)\.\w+$', 1)::INTEGER"
 _ANSWERS: Final = {
     "number": "BIGINT", "status": "VARCHAR", "http_status": "INTEGER", "latency": "DOUBLE",
@@ -83,24 +85,40 @@ def write_log(run: Path, marks: Marks) -> Path | None:
 def _load(database: duckdb.DuckDBPyConnection, run: Path, begun: Sequence[Path]) -> None:
     columns = ", ".join(f"{name} {kind}" for name, kind in _ANSWERS.items())
     database.execute(f"CREATE TABLE answers (session INTEGER, {columns})")
-    answers = [str(one) for one in answer_files(run) if one.stat().st_size]
+    answers = [one for one in answer_files(run) if one.stat().st_size]
     if answers:
         names = ", ".join(_ANSWERS)
         database.execute(
             f"INSERT INTO answers SELECT {_SESSION}, {names} "  # noqa: S608 (our own names)
-            "FROM read_json(?, format = 'newline_delimited', columns = ?, filename = true)",
-            [answers, _ANSWERS],
+            "FROM read_json(?, format = 'newline_delimited', columns = ?, filename = true, "
+            "hive_partitioning = false, maximum_object_size = ?)",
+            [_exactly(answers), _ANSWERS, max(_LEAST_LINE, *map(_longest_line, answers))],
         )
     database.execute(
         f"CREATE TABLE begun AS SELECT number, max({_SESSION}) AS session "  # noqa: S608 (our own names)
-        "FROM read_csv(?, header = false, columns = ?, filename = true) GROUP BY number",
-        [[str(one) for one in begun], {"number": "BIGINT"}],
+        "FROM read_csv(?, header = false, columns = ?, filename = true, hive_partitioning = false) "
+        "GROUP BY number",
+        [_exactly(begun), {"number": "BIGINT"}],
     )
     database.execute(
-        "CREATE TABLE plan AS SELECT * EXCLUDE (values) FROM read_parquet(?)", [str(plan_path(run))]
+        "CREATE TABLE plan AS SELECT * EXCLUDE (values) FROM read_parquet(?, hive_partitioning = false)",
+        [_exactly([plan_path(run)])],
     )
     if shown_path(run).exists():
-        database.execute("CREATE TABLE shown AS FROM read_parquet(?)", [str(shown_path(run))])
+        database.execute(
+            "CREATE TABLE shown AS FROM read_parquet(?, hive_partitioning = false)",
+            [_exactly([shown_path(run)])],
+        )
+
+
+def _exactly(paths: Iterable[Path]) -> list[str]:
+    """The paths as DuckDB takes them for these files alone: the folder of a run may be called `[a]`."""
+    return [glob.escape(str(one)) for one in paths]
+
+
+def _longest_line(path: Path) -> int:
+    with path.open("rb") as lines:
+        return max(map(len, lines))
 
 
 def _query(kept: Sequence[str], with_shown: bool) -> str:

@@ -12,6 +12,7 @@ import pytest
 from monitor.replay.exposure_log import Marks, log_file, shown_path, write_log
 from monitor.replay.journal import Journal
 from monitor.replay.plan import plan_path, read_plan, write_plan
+from monitor.replay.results import measured
 from monitor.replay.templates import Templates
 from monitor.settings.replay import TargetSettings
 
@@ -144,3 +145,24 @@ def test_a_plan_is_read_without_what_is_settled_and_numbers_requests_that_can_be
     read = list(read_plan(plan_path(tmp_path), without={1}))
     assert [(one.number, one.user) for one in read] == [(0, "u0"), (2, "u2")]
     assert read[0].values == {"user_id": "u0", "now": "2026-01-05T10:00:00Z"}
+
+
+@pytest.mark.parametrize("name", ["a[b]", "a*", "status=1", "model=m0"])
+def test_a_run_reads_its_own_files_whatever_its_folder_is_called(tmp_path, name):
+    folder, beside = tmp_path / name / "run", tmp_path / "ab" / "run"
+    for number, one in enumerate((folder, beside)):
+        one.mkdir(parents=True)
+        planned(one, [f"u{number}"])
+        journalled(one, [0], record(0, items=[f"i{number}"], model="m1"))
+    log = write_log(folder, MARKS)
+    found = pq.ParquetFile(log).read().select(["user_id", "item_id", "status", "model"]).to_pylist()
+    assert found == [{"user_id": "u0", "item_id": "i0", "status": "ok", "model": "m1"}]
+    assert measured(log).statuses == {"ok": 1}
+
+
+def test_an_answer_of_many_megabytes_is_read_as_well(tmp_path):
+    planned(tmp_path, ["u0", "u1", "u2"])
+    items = [f"{place:0999}" for place in range(36_000)]
+    journalled(tmp_path, [0, 1, 2], *(record(number, items=items) for number in range(3)))
+    write_log(tmp_path, MARKS)
+    assert rows(tmp_path, "count(*)", "min(length(item_id))") == [(108_000, 999)]
