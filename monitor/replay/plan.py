@@ -170,11 +170,14 @@ def requests_of_cases(cases: Mapping[str, Sequence[Case]], now: datetime) -> pa.
 
 
 def _array(values: list[Case]) -> pa.Array:
-    """A column of the values; of mixed ones as text."""
+    """A column of the values: whole numbers and fractions are numbers, other mixed values are text."""
     kinds = {type(one) for one in values if one is not None}
+    if kinds == {int, float}:
+        return pa.array([None if one is None else float(one) for one in values])
     if len(kinds) <= 1:
         return pa.array(values)
-    return pa.array([None if one is None else str(one) for one in values])
+    texts = [json.dumps(one) if isinstance(one, bool) else one for one in values]
+    return pa.array([None if one is None else str(one) for one in texts])
 
 
 def digest_of(target: TargetSettings) -> str:

@@ -177,6 +177,8 @@ class ReplaySettings(Settings):
         for name, values in (value or {}).items():
             if not values:
                 raise ValueError(f"{quoted(name)} has no value")
+            if any(isinstance(one, int) and not -(2**63) <= one < 2**63 for one in values):
+                raise ValueError(f"{quoted(name)} has a number beyond 64 bits; write it in quotes")
         if value is not None and not value:
             raise ValueError("names no column")
         return value
