@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,6 +26,8 @@ NOW: Final = "now"
 NOW_EPOCH: Final = "now_epoch"
 TIMES: Final = (NOW, NOW_EPOCH)
 """The variables with the time of the request, that tell the endpoint not to look into the future."""
+_OF_A_URL: Final = string.punctuation
+"""What stays as it is, beside letters and digits."""
 _JSON: Final = "application/json"
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
@@ -203,7 +206,7 @@ def _in_url(value: Any) -> str:
 def _checked_url(url: str) -> str:
     if not {".", ".."}.isdisjoint(urlsplit(url).path.split("/")):
         raise RenderError("a value makes the url go up to another path")
-    return url
+    return quote(url, safe=_OF_A_URL)  # a blank or an umlaut of the template; the values are escaped already
 
 
 def _in_header(value: Any) -> str:

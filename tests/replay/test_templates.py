@@ -79,6 +79,11 @@ def test_no_value_changes_a_url(user):
     assert [unquote(part) for part in parts.query.split("&")] == [f"u={user}", "n=1"]
 
 
+def test_a_url_may_have_blanks_and_letters_of_any_script_around_its_values():
+    found = templates(url="http://127.0.0.1/a b/ü%2Fx?q=neue schuhe&u={{ user }}").render({"user": "ä b%"})
+    assert found.url == "http://127.0.0.1/a%20b/%C3%BC%2Fx?q=neue%20schuhe&u=%C3%A4%20b%25"
+
+
 @pytest.mark.parametrize("value", ["..", "."])
 def test_a_value_cannot_leave_the_path(value):
     with pytest.raises(RenderError, match="up to another path"):
