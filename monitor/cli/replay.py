@@ -39,7 +39,7 @@ from monitor.replay.plan import (
     write_plan,
 )
 from monitor.replay.results import measured, time_travel
-from monitor.replay.run import Asked, RunInfo, check_same, locked, store_summary
+from monitor.replay.run import Asked, RunInfo, check_plan, check_same, locked, store_summary
 from monitor.replay.sample import Sample, requests_of, sampled
 from monitor.replay.send import REFUSED, Sent, send
 from monitor.replay.templates import TIMES, Templates
@@ -136,6 +136,7 @@ class _Replay:
                 info = self._make_plan(folder, name)
             else:
                 check_same(info, self.asked)
+                check_plan(info, plan_path(folder))
             sent = self._send(folder, info)
             marks = Marks(name, self.target.name, info.version, info.now_passed)
             with progress(0, f"{self.target.name}: writing the log"):

@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from monitor.core.errors import ExpectedError
 from monitor.core.text import VALUE_LENGTH, quoted
 
@@ -80,7 +83,7 @@ class RunInfo:
             return cls(asked=asked, **{name: _frozen(value) for name, value in content.items()})
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise RunError(
                 f"{folder / _INFO} is not the description of a run; choose another --run"
             ) from None
@@ -110,6 +113,16 @@ def check_same(info: RunInfo, asked: Asked) -> None:
                 f"the run {quoted(info.run)} exists, and {what} changed{shown}; "
                 "write the same to go on with it, or choose another --run"
             )
+
+
+def check_plan(info: RunInfo, plan: Path) -> None:
+    """Refuse to go on with a run whose plan is lost or damaged: nobody knows which requests are left."""
+    try:
+        requests = pq.read_metadata(plan).num_rows
+    except (OSError, pa.ArrowException):
+        requests = None
+    if requests != info.requests:
+        raise RunError(f"{plan} is missing or damaged, so the run cannot go on; choose another --run")
 
 
 def store_summary(folder: Path, content: Mapping[str, Any]) -> None:

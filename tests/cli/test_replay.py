@@ -238,6 +238,26 @@ def test_a_run_goes_on_only_with_the_same_question(shop):
     assert len(shop.endpoint.received) == 30
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("run.json", b"null", "run.json is not the description of a run; choose another --run"),
+        ("run.json", b'{"run": "first"', "run.json is not the description of a run; choose another --run"),
+        ("plan.parquet", b"", "plan.parquet is missing or damaged"),
+        ("plan.parquet", None, "plan.parquet is missing or damaged"),
+    ],
+)
+def test_a_run_with_a_damaged_file_says_so_and_sends_nothing(shop, name, content, message):
+    shop.run("--run", "first")
+    path = shop.folder / "replays" / "first" / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    again = shop.run("--run", "first")
+    assert (again.code, message in " ".join(again.err.split())) == (2, True)
+    assert len(shop.endpoint.received) == 30
+
+
 def test_two_processes_never_write_one_run(shop):
     Shop(shop.folder, shop.endpoint, requests=400)
     shop.config("late", rate=5)
