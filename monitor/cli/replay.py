@@ -218,7 +218,7 @@ class _Replay:
                 f"{self.settings.max_requests:,}; write fewer values"
             )
         table = requests_of_cases(cases, self.now)
-        self._check_variables(table.column_names, "the cases have")
+        self._check_variables(table.column_names, "The cases have")
         keep = tuple(name for name in cases if name != c.USER_ID)
         return _Planned(iter(table.to_batches(4096)), table.schema, keep, table.num_rows)
 
@@ -236,7 +236,7 @@ class _Replay:
             fail(f"{self.name}: {why_empty(log)}", NOT_JUDGED)
         rows = source.rows_of_files(engine, which, log.read_entries, own_ids=True)
         requests = requests_of(rows, self.options.first, min(self.options.last or self.now, self.now))
-        self._check_variables(requests.columns, f"the log of {which} has")
+        self._check_variables(requests.columns, f"The log of {which} has")
         found = sampled(engine, requests, self.users, self.options.seed)
         if found is None:
             fail(f"{self.name}: the log has no request in this span", NOT_JUDGED)
@@ -245,11 +245,11 @@ class _Replay:
     def _check_variables(self, columns: Sequence[str], where: str) -> None:
         for name in sorted(self.templates.variables - {*columns, *TIMES}):
             meant = nearest(name, columns)
-            hint = f"; did you mean {quoted(meant, NAME_LENGTH)}?" if meant else ""
+            hint = f"; did you mean {quoted(meant, NAME_LENGTH)}?" if meant else "."
             there = ", ".join(quoted(one, NAME_LENGTH) for one in columns)
             fail(
-                f"a template of {self.target.name} uses {quoted(name, NAME_LENGTH)}{hint} {where}: {there}, "
-                "now, now_epoch"
+                f"a template of {self.target.name} uses {quoted(name, NAME_LENGTH)}, which is no column"
+                f"{hint} {where}: {there}, now, now_epoch"
             )
 
     def _time_travel(self, at: datetime, first: datetime | None, last: datetime | None) -> str:

@@ -12,6 +12,7 @@ import duckdb
 
 from monitor.core.columns import OK, REQUEST_ID, STATUS, TS
 from monitor.core.results import Result, Window
+from monitor.core.text import plural
 from monitor.engines.duckdb import Engine
 from monitor.metrics.catalogue import EXPOSURE_FAMILIES
 from monitor.metrics.exposure.answers import ANSWER_ERRORS, ANSWER_TIMEOUTS, EVER_SHOWN_SPEC, LATENCY_SPEC
@@ -90,4 +91,4 @@ def _age(length: timedelta) -> str:
     if length >= timedelta(days=2):
         return f"{length.days:,} days"
     hours = length / timedelta(hours=1)
-    return f"{hours:.0f} hours" if hours >= 2 else f"{length / timedelta(minutes=1):.0f} minutes"
+    return f"{hours:.0f} hours" if hours >= 2 else plural(round(length / timedelta(minutes=1)), "minute")

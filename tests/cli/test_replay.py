@@ -567,7 +567,10 @@ def test_an_unknown_target_and_an_unknown_column_are_named(shop):
     shop.config(settings="headers: {X-Scene: '{{ scne }}'}")
     done = shop.run()
     assert done.code == 2
-    assert "uses 'scne'; did you mean 'scene'?" in done.err
+    text = " ".join(done.err.split())
+    assert "uses 'scne', which is no column; did you mean 'scene'? The log of exposures has: " in text
+    shop.config(settings="headers: {X-Scene: '{{ q }}'}")
+    assert "uses 'q', which is no column. The log of exposures has: " in " ".join(shop.run().err.split())
     assert shop.endpoint.received == []
 
 
