@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Final
 
@@ -9,6 +10,20 @@ from monitor.settings.replay import AbortSettings
 
 _BURST_SECONDS: Final = 0.1
 _SLOW_SHARE: Final = 0.1
+
+
+def least_seconds(requests: int, rate: float, ramp_up: float) -> float:
+    """How long so many requests take at least, while the rate rises and after it.
+
+    >>> least_seconds(500, rate=100, ramp_up=10), least_seconds(1_000, rate=100, ramp_up=10)
+    (10.0, 15.0)
+    >>> least_seconds(5, rate=10, ramp_up=100)
+    10.0
+    """
+    in_ramp = rate * ramp_up / 2
+    if requests < in_ramp:
+        return math.sqrt(2 * requests * ramp_up / rate)
+    return ramp_up + (requests - in_ramp) / rate
 
 
 class Pace:

@@ -17,6 +17,7 @@ from monitor.core.redaction import redact
 from monitor.core.results import Result
 from monitor.core.text import plural, visible
 from monitor.replay.exposure_log import log_file
+from monitor.replay.pace import least_seconds
 from monitor.replay.results import Measured
 from monitor.replay.run import RunInfo
 from monitor.replay.send import REFUSED, Sent
@@ -202,7 +203,7 @@ def print_dry_run(dry: DryRun, console: Console) -> None:
         for line in lines:
             console.print(Text(visible(redact(line), _BODY)), soft_wrap=True)
         console.print()
-    took = dry.requests / dry.target.rate + dry.target.ramp_up.total_seconds() / 2
+    took = least_seconds(dry.requests, dry.target.rate, dry.target.ramp_up.total_seconds())
     last = [
         f"{plural(dry.requests, 'request')} would be sent, at up to {number(dry.target.rate)} a second, in "
         f"at least {seconds(took)}. Nothing was sent or written."

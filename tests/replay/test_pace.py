@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.replay.pace import Limits, Pace
+from monitor.replay.pace import Limits, Pace, least_seconds
 from monitor.settings.replay import AbortSettings
 
 
@@ -31,6 +32,15 @@ def test_a_rate_is_reached_after_the_ramp():
 
 def test_without_a_ramp_the_rate_is_there_at_once():
     assert sum(taken(Pace(50, 0, 0.0), [n / 100 for n in range(1, 101)])) == 50
+
+
+@pytest.mark.parametrize(("requests", "ramp_up"), [(8, 10), (200, 10), (400, 10), (100, 0)])
+def test_a_dry_run_promises_no_longer_time_than_the_requests_take(requests, ramp_up):
+    pace, sent, at = Pace(rate=50, ramp_up=ramp_up, start=0.0), 0, 0.0
+    while sent < requests:
+        at += 0.004
+        sent += sum(taken(pace, [at]))
+    assert least_seconds(requests, 50, ramp_up) == pytest.approx(at, abs=0.1)
 
 
 def test_what_was_missed_is_not_made_up_for():
