@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
 from monitor.cli.export import check_name, who_lacks
-from monitor.cli.judge import load, why_empty
+from monitor.cli.judge import load, why_empty, why_unread
 from monitor.cli.one_off import OneOff, one_off
-from monitor.cli.terminal import INTERRUPTED, NOT_JUDGED, OK, VIOLATED, fail, progress
+from monitor.cli.terminal import INTERRUPTED, NOT_JUDGED, OK, VIOLATED, fail, note, progress
 from monitor.config.checks.check import Checked
 from monitor.config.problems import nearest
 from monitor.core import columns as c
 from monitor.core.json_value import iso
-from monitor.core.text import NAME_LENGTH, quoted
+from monitor.core.text import NAME_LENGTH, plural, quoted
 from monitor.logs.log import Log
 from monitor.replay.exposure_log import Marks, log_file, shown_path, write_log
 from monitor.replay.journal import Journal
@@ -235,12 +236,31 @@ class _Replay:
         if log.watermark is None:
             fail(f"{self.name}: {why_empty(log)}", NOT_JUDGED)
         rows = source.rows_of_files(engine, which, log.read_entries, own_ids=True)
+        self._say_what_is_left_out(log, rows)
         requests = requests_of(rows, self.options.first, min(self.options.last or self.now, self.now))
         self._check_variables(requests.columns, f"The log of {which} has")
         found = sampled(engine, requests, self.users, self.options.seed)
         if found is None:
             fail(f"{self.name}: the log has no request in this span", NOT_JUDGED)
         return found
+
+    def _say_what_is_left_out(self, log: Log, rows: ir.Table) -> None:
+        """Files that cannot be read, and rows that are no request of the past."""
+        if why := why_unread(log):
+            note(f"{self.name}: {why}")
+        now, ahead = ibis.literal(self.now.replace(tzinfo=None)).cast("timestamp(6)"), 0
+        if any(one.future for one in log.read_entries):
+            ahead = int(rows.filter(rows[c.TS] >= now).count().to_pyarrow().as_py())
+        for count, why in (
+            (
+                sum(one.unplaced for one in log.read_entries),
+                "without a request_id or a ts; `validate` shows which",
+            ),
+            (ahead, "for the time is in the future; correct `timezone` or the clock of the writer"),
+        ):
+            if count:
+                left = f"{plural(count, 'row')} {'is' if count == 1 else 'are'} left out"
+                note(f"{self.name}: {log.name}: {left}, {why}")
 
     def _check_variables(self, columns: Sequence[str], where: str) -> None:
         for name in sorted(self.templates.variables - {*columns, *TIMES}):

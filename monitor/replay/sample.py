@@ -21,6 +21,7 @@ from monitor.engines.duckdb import Engine
 LIST_LENGTH: Final = "list_length"
 """The name under which a template finds how many items the request showed, if the log has no such column."""
 _QUARTER: Final = 6  # hours
+_EARLIEST: Final = datetime(1000, 1, 1)  # an older time lies in no window either
 _UNIT, _BLOCK, _PLACE, _STRATUM = "__unit", "__block", "__place", "__scene"
 
 
@@ -48,8 +49,8 @@ class Sample:
 
 def requests_of(rows: ir.Table, first: datetime | None, last: datetime | None) -> ir.Table:
     """One row a request: its user, time and further columns. If rows differ, the smallest value counts."""
-    if first is not None:
-        rows = rows.filter(rows[TS] >= ibis.literal(first.replace(tzinfo=None)).cast("timestamp(6)"))
+    begin = _EARLIEST if first is None else max(first.replace(tzinfo=None), _EARLIEST)
+    rows = rows.filter(rows[TS] >= ibis.literal(begin).cast("timestamp(6)"))
     if last is not None:
         rows = rows.filter(rows[TS] < ibis.literal(last.replace(tzinfo=None)).cast("timestamp(6)"))
     rows = rows.filter(rows[REQUEST_ID].notnull())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import signal
 import time
 from collections import Counter
@@ -486,6 +487,28 @@ def test_a_log_of_requests_without_answers_can_be_replayed(shop):
     rows = shop.rows("first")
     assert set(rows.device) == {"tv"}
     assert rows.ever_shown.any()  # the exposures say what was shown to u0 to u2
+
+
+def test_what_is_left_out_of_a_log_is_counted(shop):
+    times = [
+        "2026-01-05T10:00:00Z",
+        "2199-01-01T00:00:00Z",
+        "-0100-01-01T00:00:00Z",
+        "0500-01-01T00:00:00Z",
+        "",
+    ]
+    lines = ["request_id,user_id,ts,scene", *(f"r{n},u{n},{at},home" for n, at in enumerate(times))]
+    (shop.folder / "requests").mkdir()
+    (shop.folder / "requests" / "a.csv").write_text("\n".join([*lines, ",u9,2026-01-05T10:00:00Z,home", ""]))
+    (shop.folder / "requests" / "b.csv.gz").write_bytes(b"no gzip")
+    os.utime(shop.folder / "requests" / "b.csv.gz", (0, 1_600_000_000))
+    shop.config(further='requests: {path: "requests/*"}')
+    done = shop.run("--run", "first")
+    said = " ".join(done.err.split())
+    assert (done.code, shop.endpoint.count()) == (0, Counter({"r0": 1}))
+    assert "shop: requests: 1 of 2 files are skipped, such as " in said
+    assert "shop: requests: 4 rows are left out, without a request_id or a ts" in said
+    assert "shop: requests: 1 row is left out, for the time is in the future" in said
 
 
 def test_the_time_of_a_request_is_passed_if_the_endpoint_takes_it_and_else_the_run_says_so(shop):
