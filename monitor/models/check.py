@@ -17,6 +17,7 @@ from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.engines.duckdb import Engine
 from monitor.metrics.family import MODEL_LABEL
 from monitor.metrics.plans import ASK_ONCE, Ask, CachedExecutor, Plans
+from monitor.metrics.scores.labelled import sentences
 from monitor.models.causes import explain
 from monitor.models.features import ProfileCache, features_in_service, scores_of_pairs
 from monitor.models.samples import FileKey, Samples, SampleTables, values_of
@@ -51,6 +52,7 @@ class ModelsCheck(Check[WindowJob]):
         self._samples = samples
         self._reference = _Reference()
         self._plans = Plans()
+        self._found: list[Result] = []  # of the window at hand, as far as it got
 
     @classmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:
@@ -62,6 +64,7 @@ class ModelsCheck(Check[WindowJob]):
 
     def judge(self, engine: Engine, window: Window, wanted: str | None = None) -> list[Result]:
         """The results of the judged models, or of `wanted`, at the window's end."""
+        self._found = []
         try:
             self._samples.look(engine)
             self._refer(engine)
@@ -73,12 +76,24 @@ class ModelsCheck(Check[WindowJob]):
             ask = self._asked(engine, window, tables, names)
             online = Sums() if rows is None else self._measured(rows, names, ask)
             found = list(self._results(online, wanted))
-            return [*found, *self._further(found, tables, ask)]
+            self._found = [*found]
+            for one in self._further(found, tables, ask):
+                self._found.append(one)
+            return self._found
         finally:
             self._samples.release(engine)
 
     def failed(self, why: str) -> list[Result]:
-        """An error for each gap that the check would have judged."""
+        """The results so far if features, scores or causes failed; else an error for each gap.
+
+        A measured gap stays as it is: that nobody knows its cause is no reason to take a violation back.
+        """
+        if self._found:
+            unknown = f"its features, scores and causes are not all known: {why}"
+            return [
+                replace(one, detail=sentences(one.detail, unknown)) if one.kind is ResultKind.GAP else one
+                for one in self._found
+            ]
         models = self._reference.newest[: self._settings.models.newest]
         gaps = [gap for model in models for gap in self._gaps(model, Sums())]
         return [replace(gap, status=Status.ERROR, detail=why) for gap in gaps]

@@ -81,13 +81,14 @@ def _profiled(
     model: str, rows: SampleTables, kept: ProfileCache, settings: RecommenderSettings
 ) -> tuple[FeatureProfile, ...]:
     if model not in kept.features:
-        kept.features[model] = ()
+        found: tuple[FeatureProfile, ...] = ()
         if rows.reference is not None:
             own = _of(rows.reference, model, TRAIN)
             if not int(own.count().to_pyarrow().as_py()):
                 own = _of(rows.reference, model, TEST)
-            names = features_of((own,), settings.models)
-            kept.features[model] = profiles(own, bins_of(own, names)) if names else ()
+            if names := features_of((own,), settings.models):
+                found = profiles(own, bins_of(own, names))
+        kept.features[model] = found  # only now: a failure is one in each window, and not for once
     return kept.features[model]
 
 

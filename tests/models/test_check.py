@@ -201,6 +201,49 @@ def test_train_and_test_are_measured_again_only_if_their_files_change(models: Sh
     assert one(found, "auc", split="test", model="v1").value > 0.9
 
 
+@pytest.mark.parametrize("step", ["explain", "features_in_service", "scores_of_pairs"])
+def test_a_diagnosis_that_fails_is_counted_and_takes_no_gap_back(models: Shop, monkeypatch, step):
+    from monitor.models import check as module
+
+    def fails(*_):
+        raise RuntimeError("no such leaf")
+
+    models.write("samples/train.parquet", samples("train", 0.9), LATER)
+    models.write("samples/test.parquet", samples("test", 0.9), LATER)
+    models.write("samples/online.parquet", samples("online", 0.3, at=5), LATER)
+    monkeypatch.setattr(module, step, fails)
+    evaluation = models.judge(hour(5), part="samples")
+    (run,) = evaluation.runs
+    assert (run.outcome, run.status) == ("error", Status.VIOLATED)
+    gap = one(run.results, "auc_gap", pair="test_online", model="v1")
+    assert gap.status is Status.VIOLATED
+    assert gap.value > 0.1
+    assert gap.detail.endswith("its features, scores and causes are not all known: no such leaf")
+    small = one(run.results, "auc_gap", pair="train_test", model="v1")
+    assert (small.status, "no such leaf" in small.detail) == (Status.OK, True)
+    assert one(run.results, "auc", split="online", model="v1").detail.count("leaf") == 0
+    # A window whose rows cannot be measured has no gap of the window before.
+    monkeypatch.setattr(module, "measure_splits", fails)
+    models.write("samples/6.parquet", samples("online", 0.3, at=6), LATER)
+    (run,) = models.judge(hour(6), part="samples").runs
+    assert {gap.status for gap in run.results} == {Status.ERROR}
+    assert run.status is Status.ERROR
+
+
+def test_features_that_cannot_be_read_fail_in_each_window_and_are_measured_once_they_can(
+    models: Shop, monkeypatch
+):
+    from monitor.models import features as module
+
+    models.write("samples/train.parquet", samples("train", 0.9, price=np.arange(2000.0)), LATER)
+    models.write("samples/online.parquet", samples("online", 0.9, at=5, price=np.arange(2000.0)), LATER)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "profiles", lambda *_, **__: 1 / 0)
+        for _ in range(2):
+            assert models.judge(hour(5), part="samples").runs[0].outcome == "error"
+    assert any(one.metric == "feature_distance" for one in judged(models, 5))
+
+
 def test_train_and_test_are_not_read_if_the_window_does_not_need_them(models: Shop, monkeypatch):
     read = []
     original = Samples.reference
