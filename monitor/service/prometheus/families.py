@@ -280,7 +280,9 @@ MONITOR: Final = (
     ),
     ExportedFamily("recsys_log_files", "Files of the log that are known and readable.", _LOG),
     ExportedFamily(
-        "recsys_log_skipped_files", "Files of the log that could not be read; each is tried again.", _LOG
+        "recsys_log_skipped_files",
+        "Files of the log that could not be read, without those still being written; each is tried again.",
+        _LOG,
     ),
     ExportedFamily(
         "recsys_log_lost_files",

@@ -29,6 +29,7 @@ from monitor.history.counters import (
     WINDOWS,
 )
 from monitor.history.snapshot import CounterKey, RecommenderState, Series, Snapshot
+from monitor.logs.files import STILL_WRITTEN
 from monitor.metrics.exported import RECOMMENDER, Suffix, metric_family_name
 from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import all_families
@@ -175,7 +176,8 @@ def _add_recommender(values: Values, state: RecommenderState) -> None:
         silence = None if log.stalled_after is None else log.stalled_after.total_seconds()
         _add(values, "recsys_log_stalled_after_seconds", labels, silence)
         _add(values, "recsys_log_files", labels, log.files)
-        _add(values, "recsys_log_skipped_files", labels, len(log.skipped))
+        unreadable = sum(one.reason != STILL_WRITTEN for one in log.skipped)
+        _add(values, "recsys_log_skipped_files", labels, unreadable)
         _add(values, "recsys_log_lost_files", labels, len(log.lost))
         _add(values, "recsys_log_listing_errors", labels, len(log.unlisted))
 

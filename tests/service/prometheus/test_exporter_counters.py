@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.core.results import Kind
-from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot
+from monitor.history.snapshot import LogState, RecommenderState, RuleInfo, SkippedFile, Snapshot
+from monitor.logs.files import STILL_WRITTEN
 from tests.service import pictures
 from tests.service.prometheus.scrapes import find, scrape
 
@@ -42,6 +43,14 @@ def test_a_counter_of_a_rule_is_left_out_when_its_kind_changes_or_no_rule_is_lef
 
 def test_a_counter_that_this_version_does_not_know_is_left_out():
     assert "gone_in_this_version" not in scrape(pictures.full())
+
+
+def test_a_file_that_is_being_written_is_no_unreadable_one():
+    growing = SkippedFile("logs/a.csv", STILL_WRITTEN)
+    for skipped, count in (((), 0), ((growing,), 0), ((growing, SkippedFile("logs/b.csv", "no header")), 1)):
+        state = RecommenderState("shop", logs=(LogState("exposures", skipped=skipped),))
+        text = scrape(Snapshot(pictures.NOW, (state,)))
+        assert find(text, "recsys_log_skipped_files", recommender="shop", log="exposures") == count
 
 
 def test_the_monitor_exports_its_own_state():
