@@ -74,7 +74,8 @@ def model_changed_at(series: Sequence[Series]) -> datetime | None:
     for one in requests:
         if one.result.labels.get(DIMENSION) == MODEL:
             for point in one.past:
-                if point.value and point.value > total.get(point.window, point.value) / 2:
+                whole = total.get(point.window)
+                if whole and point.value and point.value > whole / 2:
                     leaders[point.window.start] = one.result.labels.get(SLICE_VALUE, "")
     newest = max(leaders, default=None)
     if newest is None:

@@ -67,6 +67,13 @@ def test_the_model_changed_when_the_one_that_serves_most_began_to(
     assert served(**by_model) == expected
 
 
+def test_who_serves_most_is_not_known_where_the_requests_of_all_are_not() -> None:
+    models = [volume([9, 9, 2, 1], "a"), volume([1, 1, 8, 9], "b")]
+    assert model_changed_at(models) is None
+    assert model_changed_at([volume([None, None, None, 10]), *models]) is None
+    assert model_changed_at([volume([None, None, 10, 0]), *models]) is None
+
+
 def test_without_slices_by_model_no_change_of_it_is_known() -> None:
     assert model_changed_at([volume([1, 2, 3])]) is None
     assert model_changed_at([]) is None
