@@ -25,6 +25,7 @@ from monitor.history.reads import values_of
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
 from monitor.logs.index import readable
+from monitor.logs.log import Log
 from monitor.platform import specs
 from monitor.platform.days import DAY, DailyTotals, day_of, days_until, last_day
 from monitor.platform.platform_check import DayJob, PlatformCheck
@@ -52,7 +53,8 @@ class PlatformDays:
         self._stored = {
             system: StoredIndex(store, settings.name, f"{_INDEX}{system}") for system in check.systems.sources
         }
-        self._restored = False
+        self._restored: set[str] = set()
+        self._unread: dict[str, str] = {}  # system -> why its log could not be looked at
         self._paused: dict[str, datetime] = {}
 
     @property
@@ -90,24 +92,39 @@ class PlatformDays:
         return False
 
     def _look(self, runtime: Runtime, now: datetime) -> None:
-        """Update the index of the logs of other systems, and store it."""
+        """Update the index of the logs of other systems. A failure is the error of this system alone."""
         name = self._settings.name
         for system, source in self._check.systems.sources.items():
-            each, key = self._check.systems.logs[system].log, f"{_INDEX}{system}"
-            if not self._restored:
-                entries = [from_history(file) for file in self._store.files(name, key).values()]
-                gaps = self._store.gaps(name, key)
-                each.restore(entries, [loss_from_history(one) for one in gaps if one.status != "unlisted"])
-            scan = each.refresh(runtime.index, now)
-            if scan.error:
-                log.warning("%s: %s: %s", name, system, redact(scan.error))
-            for entry in scan.changed:
-                if entry.reason:
-                    log.warning("%s: %s: skipped %s: %s", name, system, entry.file.path, entry.reason)
-            if scan.differs:
-                self._stored[system].write(each)
-            source.release(runtime.index)
-        self._restored = True
+            each = self._check.systems.logs[system]
+            try:
+                self._look_at(runtime, now, system, each.log)
+                if each.error == self._unread.pop(system, None):
+                    each.error = ""
+            except (duckdb.InterruptException, StoreError):
+                raise
+            except Exception as exc:
+                log.warning("%s: %s: its log cannot be read: %s", name, system, readable(exc))
+                each.error = self._unread[system] = readable(exc)
+                self._paused.setdefault(system, now + RETRY)
+            finally:
+                source.release(runtime.index)
+
+    def _look_at(self, runtime: Runtime, now: datetime, system: str, each: Log) -> None:
+        """Update the index of a log, and store it."""
+        name, key = self._settings.name, f"{_INDEX}{system}"
+        if system not in self._restored:
+            entries = [from_history(file) for file in self._store.files(name, key).values()]
+            gaps = self._store.gaps(name, key)
+            each.restore(entries, [loss_from_history(one) for one in gaps if one.status != "unlisted"])
+            self._restored.add(system)
+        scan = each.refresh(runtime.index, now)
+        if scan.error:
+            log.warning("%s: %s: %s", name, system, redact(scan.error))
+        for entry in scan.changed:
+            if entry.reason:
+                log.warning("%s: %s: skipped %s: %s", name, system, entry.file.path, entry.reason)
+        if scan.differs:
+            self._stored[system].write(each)
 
     def _keep(
         self, runtime: Runtime, now: datetime, watched_since: datetime, stopping: Callable[[], bool]

@@ -15,6 +15,7 @@ import pytest
 from monitor.core.results import Status, Window
 from monitor.history.store import Store
 from monitor.judging.runtime import Runtime
+from monitor.logs.log import Log
 from monitor.platform.answers import Answer
 from monitor.service.watch import Watch
 from monitor.settings.recommender import RecommenderSettings
@@ -274,6 +275,29 @@ def test_a_slow_query_delays_nobody(tmp_path: Path, store: Store, runtime: Runti
     threads[0].join(10)
     turns(shop, runtime, now)
     assert results(store, 19)["platform_amount orders ads"].value == 40
+
+
+def test_a_log_that_cannot_be_looked_at_is_the_error_of_that_system_alone_until_it_can(
+    tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Log.refresh
+
+    def refresh(log: Log, *given: Any, **named: Any) -> Any:
+        if "search" in log.settings.path:
+            raise RuntimeError("no such bucket")
+        return original(log, *given, **named)
+
+    world(tmp_path, 20, steady(60, 1), steady(140, 2))
+    shop = watch(tmp_path, store, settings(tmp_path, SHORT))
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "refresh", refresh)
+        now = turns(shop, runtime, FIRST + 20 * DAY + 7 * HOUR)
+    failed = results(store, 19)
+    assert failed["platform_amount orders recommender"].status is Status.OK
+    assert failed["platform_amount orders search"].status is Status.ERROR
+    assert "no such bucket" in failed["platform_amount orders search"].detail
+    turns(shop, runtime, now + HOUR)
+    assert results(store, 19)["platform_amount orders search"].status is Status.OK
 
 
 def test_a_column_that_is_missing_is_the_error_of_that_system(
