@@ -56,6 +56,8 @@ def features_in_service(
     if known:
         served = _with(online, [one.feature for one in known])
         yield from distance_results(_compared(known, served, models.budget, ask), metrics, models, model)
+    elif rows.reference is not None:
+        yield from distance_results([], metrics, models, model)
     yield from skew_results(_skew(online, rows.offline_of(model), settings, ask), metrics, models, model)
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from monitor.core.results import Result, Status
+from monitor.models.feature_specs import DISTANCES
 from monitor.models.samples import Samples
 from monitor.models.split_results import SIDES
 from tests.models import model_world
@@ -242,6 +243,15 @@ def test_features_that_cannot_be_read_fail_in_each_window_and_are_measured_once_
         for _ in range(2):
             assert models.judge(hour(5), part="samples").runs[0].outcome == "error"
     assert any(one.metric == "feature_distance" for one in judged(models, 5))
+
+
+def test_samples_without_a_feature_say_so_for_each_distance(models: Shop):
+    models.write("samples/train.parquet", samples("train", 0.9), LATER)
+    models.write("samples/online.parquet", samples("online", 0.9, at=5), LATER)
+    found = [one for one in judged(models, 5) if one.metric == "feature_distance"]
+    assert {one.status for one in found} == {Status.NO_DATA}
+    assert all(one.detail.startswith("the samples have no feature") for one in found)
+    assert {one.labels["by"] for one in found} == set(DISTANCES)
 
 
 def test_train_and_test_are_not_read_if_the_window_does_not_need_them(models: Shop, monkeypatch):
