@@ -58,6 +58,7 @@ class RunInfo:
         reasons: why, of the first of them.
         first, last: the times of the requests.
         strata: the requests of the log and of the sample, by scene and quarter of the day.
+        without_user: the requests of the sample without a user.
     """
 
     run: str
@@ -73,6 +74,7 @@ class RunInfo:
     first: str
     last: str
     strata: tuple[Mapping[str, Any], ...]
+    without_user: int = 0
 
     @classmethod
     def load(cls, folder: Path) -> Self | None:

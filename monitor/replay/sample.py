@@ -37,13 +37,23 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A table of requests, one row each, ordered by time, and where they come from."""
+    """A table of requests, one row each, ordered by time, and where they come from.
+
+    Attributes:
+        table: the requests.
+        requests, sampled_requests: how many the log has, and the sample.
+        users, sampled_users: whose they are; a request without a user counts as one.
+        without_user, sampled_without_user: the requests without a user.
+        strata: the requests by scene and quarter of the day.
+    """
 
     table: ir.Table
     requests: int
     users: int
     sampled_requests: int
     sampled_users: int
+    without_user: int
+    sampled_without_user: int
     strata: Sequence[Stratum]
 
 
@@ -99,8 +109,14 @@ def sampled(engine: Engine, requests: ir.Table, users: int | Fraction | None, se
         whole,
         sum(one["sampled"] or 0 for one in counts),
         wanted,
+        _without_user(marked),
+        _without_user(kept),
         [_stratum(one) for one in counts],
     )
+
+
+def _without_user(rows: ir.Table) -> int:
+    return int(rows.filter(rows[USER_ID].isnull()).count().to_pyarrow().as_py())
 
 
 def _units(marked: ir.Table, seed: int) -> ir.Table:

@@ -167,6 +167,7 @@ def _lines(report: ReplayReport) -> Iterator[str]:
 def _sent(report: ReplayReport) -> str:
     info, sent = report.info, report.sent
     of = f" of {plural(info.users, 'user')}" if info.users else ""
+    of += f" ({count(info.without_user)} without a user)" if info.without_user else ""
     whole = f"{count(report.arrived)} of {plural(info.requests, 'request')}{of} sent"
     if report.refused:
         whole += f", {count(report.refused)} refused"

@@ -489,6 +489,20 @@ def test_a_log_of_requests_without_answers_can_be_replayed(shop):
     assert rows.ever_shown.any()  # the exposures say what was shown to u0 to u2
 
 
+def test_a_request_without_a_user_is_no_user(shop):
+    rows = pd.read_parquet(shop.folder / "log.parquet")
+    rows.loc[rows.request_id.isin(["r1", "r2", "r11"]), "user_id"] = None
+    shop.log(rows)
+    done = shop.run("--run", "first", "--format", "json")
+    plan = json.loads(done.out)["plan"]
+    assert (plan["requests"], plan["users"], plan["log_users"], plan["without_user"]) == (30, 10, 10, 3)
+    said = " ".join(shop.run("--run", "first").out.split())
+    assert "done: 30 of 30 requests of 10 users (3 without a user) sent" in said
+    rows["user_id"] = None
+    shop.log(rows)
+    assert "30 of 30 requests (30 without a user) sent" in " ".join(shop.run("--run", "second").out.split())
+
+
 def test_what_is_left_out_of_a_log_is_counted(shop):
     times = [
         "2026-01-05T10:00:00Z",

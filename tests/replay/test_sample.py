@@ -122,6 +122,7 @@ def test_requests_without_a_user_are_units_of_their_own(engine):
     sample = drawn(engine, rows)
     nobody = {one["request_id"] for one in rows if one["user_id"] is None}
     assert sample.users == 20 + len(nobody)
+    assert sample.without_user == sample.sampled_without_user == len(nobody)
     assert sum(one["user_id"] is None for one in rows_of(sample)) == len(nobody)
 
 
