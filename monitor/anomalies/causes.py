@@ -223,6 +223,7 @@ _MORE_OF_A_USER: Final = (
 # Metrics by list or by exposure move with the length of lists, some up and some down.
 _BY_LENGTH: Final = (
     *_all(None, "intra_list_diversity", "update_rate", "serendipity", "action_rate", "trimmed_action_rate"),
+    *_all(None, "matthew_effect"),
     Sign("category_entropy", None, ("pv", "uv")),
     *_all(None, "precision", "precision_strict", "recall", "f_score", "adjusted_precision", "hit_rate"),
     *_all(None, "reciprocal_rank", "average_precision", "average_precision_full", "ndcg", "log_loss"),

@@ -156,6 +156,9 @@ def test_counts_by_list_are_no_sign_while_the_length_of_lists_is_out_of_its_band
     )
     assert violated_causes([clicks, precise], FEEDBACK_CAUSES) == ["clicks_surge", OTHER]
     assert violated_causes([clicks, precise], FEEDBACK_CAUSES, before=before) == []
+    concentrated = out("matthew_effect", "above")
+    assert violated_causes([concentrated], FEEDBACK_CAUSES) == [OTHER]
+    assert violated_causes([concentrated], FEEDBACK_CAUSES, before=before) == []
     auc = out("auc", "below")
     assert violated_causes([clicks, auc], FEEDBACK_CAUSES, before=before) == ["ranking_worse"]
 
