@@ -281,7 +281,8 @@ MONITOR: Final = (
     ExportedFamily("recsys_log_files", "Files of the log that are known and readable.", _LOG),
     ExportedFamily(
         "recsys_log_skipped_files",
-        "Files of the log that could not be read, without those still being written; each is tried again.",
+        "Files of the log that could not be read; each is tried again. Files that are still being written, "
+        "and copies of other files, do not count.",
         _LOG,
     ),
     ExportedFamily(

@@ -30,6 +30,7 @@ from monitor.history.counters import (
 )
 from monitor.history.snapshot import CounterKey, RecommenderState, Series, Snapshot
 from monitor.logs.files import STILL_WRITTEN
+from monitor.logs.index import DUPLICATE
 from monitor.metrics.exported import RECOMMENDER, Suffix, metric_family_name
 from monitor.models.specs import CAUSE_LABEL
 from monitor.service.prometheus.families import all_families
@@ -176,8 +177,8 @@ def _add_recommender(values: Values, state: RecommenderState) -> None:
         silence = None if log.stalled_after is None else log.stalled_after.total_seconds()
         _add(values, "recsys_log_stalled_after_seconds", labels, silence)
         _add(values, "recsys_log_files", labels, log.files)
-        unreadable = sum(one.reason != STILL_WRITTEN for one in log.skipped)
-        _add(values, "recsys_log_skipped_files", labels, unreadable)
+        unreadable = [one for one in log.skipped if not one.reason.startswith((STILL_WRITTEN, DUPLICATE))]
+        _add(values, "recsys_log_skipped_files", labels, len(unreadable))
         _add(values, "recsys_log_lost_files", labels, len(log.lost))
         _add(values, "recsys_log_listing_errors", labels, len(log.unlisted))
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from monitor.core.results import Kind
 from monitor.history.snapshot import LogState, RecommenderState, RuleInfo, SkippedFile, Snapshot
 from monitor.logs.files import STILL_WRITTEN
+from monitor.logs.index import DUPLICATE
 from tests.service import pictures
 from tests.service.prometheus.scrapes import find, scrape
 
@@ -45,9 +48,10 @@ def test_a_counter_that_this_version_does_not_know_is_left_out():
     assert "gone_in_this_version" not in scrape(pictures.full())
 
 
-def test_a_file_that_is_being_written_is_no_unreadable_one():
-    growing = SkippedFile("logs/a.csv", STILL_WRITTEN)
-    for skipped, count in (((), 0), ((growing,), 0), ((growing, SkippedFile("logs/b.csv", "no header")), 1)):
+@pytest.mark.parametrize("reason", [STILL_WRITTEN, f"{DUPLICATE}logs/c.csv"])
+def test_a_file_that_is_being_written_or_is_a_copy_is_no_unreadable_one(reason):
+    fine = SkippedFile("logs/a.csv", reason)
+    for skipped, count in (((), 0), ((fine,), 0), ((fine, SkippedFile("logs/b.csv", "no header")), 1)):
         state = RecommenderState("shop", logs=(LogState("exposures", skipped=skipped),))
         text = scrape(Snapshot(pictures.NOW, (state,)))
         assert find(text, "recsys_log_skipped_files", recommender="shop", log="exposures") == count
