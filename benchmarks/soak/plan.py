@@ -145,8 +145,8 @@ def _steps(planner: Planner) -> Iterator[Step]:
             yield planner.event(whole)
         elif event == HALF:
             first = planner.newest + 1
-            if first >= planner.total:
-                continue
+            if first + 1 >= planner.total:
+                continue  # no window would follow whose rows show that this one is over
             step = planner.windows(size, half=(recommender, log))
             step.event = HALF
             yield step

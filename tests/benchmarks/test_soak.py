@@ -121,6 +121,13 @@ def test_the_plan_is_the_same_each_time_and_has_every_event() -> None:
     assert [window for step in steps for window in step.windows] == list(range(300 + AHEAD))
 
 
+def test_a_whole_window_follows_each_file_that_is_half_there() -> None:
+    """Else the window of the file is never complete, and the barrier after it waits in vain."""
+    halves = [step for windows in range(20, 120) for step in plan(windows) if step.event == "half-written"]
+    assert len(halves) > 100
+    assert min(len(step.windows) for step in halves) >= 2
+
+
 def test_no_action_of_the_plan_removes_a_file_that_is_not_there() -> None:
     there: set[str] = set()
     for step in plan(400):
