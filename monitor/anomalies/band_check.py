@@ -23,6 +23,7 @@ from monitor.anomalies.results import Banded
 from monitor.anomalies.specs import ANOMALY, ANOMALY_SEVERITY, DEVIATION
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window
+from monitor.core.text import plural
 from monitor.history.rows import evidence_of
 from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK, FEEDBACK_CHECK
@@ -85,7 +86,7 @@ class BandCheck(Check[HistoryJob]):
             state = self._past.before(connection, window, is_calm)
             step = state.step(now, window, names, calm=is_calm(window))
             self._past.keep(connection, window, state)
-        banded = _banded(state, step, self._settings.least)
+        banded = _banded(state, step, state.least)
         results = [result for one in banded for result in one.results(self._band_definition)]
         banded += [
             Banded.unseen(state.series[column], float(state.departures.side[column]))
@@ -167,4 +168,4 @@ def _banded(state: BandState, step: Step, least: int) -> list[Banded]:
 
 
 def _why_none(points: int, least: int) -> str:
-    return f"{points} past windows can be used; a band needs {least} over a day"
+    return f"{plural(points, 'past window')} can be used; a band needs {least} over a day"

@@ -107,7 +107,8 @@ class BandState:
     def __init__(self, settings: BandSettings, length: timedelta) -> None:
         self._settings, self._length = settings, length
         count = slots(length)
-        self._least = max(settings.least, a_day(length))
+        self.least = max(settings.least, a_day(length))
+        """How many past windows a band needs."""
         self.end: datetime | None = None
         """The end of the last window."""
         self.series: list[BandedSeries] = []
@@ -182,7 +183,7 @@ class BandState:
         forecast = self._filter.judge(values, samples, moment, errors, self._wild, self._traits.driver >= 0)
         rare = self._rare.rare(np.where(self._traits.is_share, values, np.nan), samples, forecast.expected)
         whole = values[self._column[WHOLE_REQUESTS]] if WHOLE_REQUESTS in self._column else np.nan
-        shares = self._shares.judge(values, whole, moment, forecast, self._wild, self._least)
+        shares = self._shares.judge(values, whole, moment, forecast, self._wild, self.least)
         nearly_whole = self._traits.is_nearly_whole(samples)
         step = self._decide(values, forecast, rare, shares, there | missing, nearly_whole)
         is_beyond = (self._side_before_season != 0) & (self.departures.side == -self._side_before_season)
@@ -280,7 +281,7 @@ class BandState:
 
     def _change(self, window: Window) -> None:
         """A known change since the last window begins its series anew."""
-        late = self._least * self._length
+        late = self.least * self._length
         if not any(timedelta(0) < window.end - one.at <= late for one in self._settings.changes):
             self._learns[:] = 0
         for change in self._settings.changes:
@@ -354,7 +355,7 @@ class BandState:
         nearly_whole: Bools,
     ) -> Step:
         points = self._filter.windows
-        has_band = np.isfinite(forecast.expected) & (points >= self._least)
+        has_band = np.isfinite(forecast.expected) & (points >= self.least)
         deviations = forecast.deviations.copy()
         for number, one in enumerate(rare):
             seldom, plain = one.deviation, deviations[number]

@@ -22,12 +22,13 @@ from monitor.anomalies.daily_traffic import requests_by_day
 from monitor.anomalies.model_changes import models_by_day
 from monitor.anomalies.moments import DAY, weekday_of
 from monitor.anomalies.past import Day, Floats, Ints, PastWindows, aligned, markers, read_day, read_windows
-from monitor.anomalies.results import Side
+from monitor.anomalies.results import Side, written
 from monitor.anomalies.series import VOLUME, WHOLE_REQUESTS, BandedSeries
 from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
 from monitor.anomalies.verdicts import Bools, begun_anew, verdicts
 from monitor.core.digest import digest
 from monitor.core.results import Result, Status, Window, worst_status
+from monitor.core.text import plural
 from monitor.history.store import Store
 from monitor.metrics.catalogue import EXPOSURE_CHECK
 from monitor.metrics.family import round12
@@ -54,7 +55,6 @@ _EXPLAINED: Final = 0.5
 
 def step(length: timedelta) -> timedelta:
     """How often a day is judged: every six hours, or the next longer step that windows divide.
-
 
     >>> [str(step(timedelta(hours=hours))) for hours in (1, 4, 24)]
     ['6:00:00', '8:00:00', '1 day, 0:00:00']
@@ -313,7 +313,8 @@ def _value(
     if departed:
         return _Value(math.nan, math.nan, definition, "it left its band that day")
     if place is None or windows < least or not windows:
-        return _Value(math.nan, math.nan, definition, f"{windows} of the day's windows have a value")
+        have = "has" if windows == 1 else "have"
+        return _Value(math.nan, math.nan, definition, f"{windows} of the day's windows {have} a value")
     samples = float(added.samples[place])
     weighted = one.scale is Scale.SHARE and samples > 0
     value = float((added.weighted if weighted else added.mean)[place])
@@ -376,7 +377,7 @@ def _results(
 def _detail(before: float, now: float, verdict: _Verdict) -> str:
     if not verdict.drifts:
         return ""
-    moved = f"{_moved(now - before)} from {before:.4g} to {now:.4g}"
+    moved = f"{_moved(now - before)} from {written(before)} to {written(now)}"
     if verdict.follows:
         return f"{moved}, as the requests {verdict.follows}"
     return f"{moved}, {f'away for {verdict.since} days' if verdict.since > 1 else 'over three days'}"
@@ -401,5 +402,5 @@ def _follows(series: Sequence[BandedSeries], found: statistics.Drift) -> Bools:
 
 def _why_not(days: int) -> str:
     if days < statistics.LEAST:
-        return f"{days} days before can be used, and {statistics.LEAST} are needed"
+        return f"{plural(days, 'day')} before can be used, and {statistics.LEAST} are needed"
     return "one of the last four days cannot be used"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from monitor.anomalies.series import BandedSeries
 from monitor.anomalies.specs import DEVIATION, EXPECTED
@@ -13,6 +13,16 @@ from monitor.core.results import Result, Status
 from monitor.metrics.family import round12
 
 Side = Literal["above", "below"]
+_DIGITS: Final = 1e15  # from here on float64 does not know all digits before the point
+
+
+def written(value: float) -> str:
+    """A number in a sentence: four significant digits, and all that stand before the point.
+
+    >>> [written(x) for x in (0.0123456, 80.0, 12345.6)]
+    ['0.01235', '80', '12,346']
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < _DIGITS else f"{value:.4g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +53,10 @@ class Departure:
         ...           deviation=-6.1, windows=6, change=-0.31).says()
         '80, expected 120 (70 to 170), 31 % lower over 6 windows'
         """
-        band = f"{self.measured:.4g}, expected {self.expected:.4g} ({self.lower:.4g} to {self.upper:.4g})"
+        measured, expected, lower, upper = map(
+            written, (self.measured, self.expected, self.lower, self.upper)
+        )
+        band = f"{measured}, expected {expected} ({lower} to {upper})"
         if self.windows == 1 or not math.isfinite(self.change):
             return band
         side = "higher" if self.change > 0 else "lower"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from monitor.anomalies.band_check import OF_FEEDBACK
+from monitor.anomalies.band_check import MEASURED, NAME, OF_FEEDBACK
 from monitor.anomalies.series import BandedSeries
-from monitor.core.results import Status
+from monitor.core.results import Status, Window
+from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.bands import BandSettings
@@ -16,6 +18,7 @@ from monitor.statistics.bands.scales import Scale
 from tests.anomalies.banded import (
     HOUR,
     NOW,
+    SHOP,
     START,
     a_check,
     causes,
@@ -24,6 +27,7 @@ from tests.anomalies.banded import (
     judge_hours,
     measured,
     result_of,
+    run_of,
     store_hour,
     usual_hour,
 )
@@ -220,6 +224,18 @@ def test_the_first_window_ever_is_no_data_with_a_reason(tmp_path):
         assert {one.detail for one in run.results if one.metric == "expected"} == {
             "0 past windows can be used; a band needs 24 over a day"
         }
+        store_hour(store, 1, usual_hour(1))
+        second = result_of(judge(store, a_check(), 1), "expected", metric="gini")
+        assert second.detail == "1 past window can be used; a band needs 24 over a day"
+
+
+def test_the_reason_names_a_whole_day_of_short_windows(tmp_path):
+    window = Window(START, START + timedelta(minutes=5))
+    run = CheckRun(check=MEASURED[NAME], results=[measured("gini", 0.6, 400)], outcome="ok")
+    with Store.open(tmp_path / "new.db") as store:
+        store.record_window(SHOP, window, [run], fingerprint="", rows=1, evaluated_at=window.end)
+        found = result_of(run_of(a_check(), store, window), "expected", metric="gini")
+        assert found.detail == "0 past windows can be used; a band needs 288 over a day"
 
 
 @pytest.mark.parametrize(

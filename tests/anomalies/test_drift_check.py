@@ -275,6 +275,9 @@ def test_a_day_with_less_than_half_of_its_hours_has_no_value(store):
     run = judge_day(store, a_check(), 0)
     daily = result_of(run, "daily", metric="failure")
     assert (daily.status, daily.detail) == (Status.NO_DATA, "11 of the day's windows have a value")
+    put_day(store, 3, 0.05, hours=1)
+    daily = result_of(judge_day(store, a_check(), 3), "daily", metric="failure")
+    assert daily.detail == "1 of the day's windows has a value"
     put_day(store, 1, 0.05, hours=12)
     assert result_of(judge_day(store, a_check(), 1), "daily", metric="failure").status is Status.OK
 

@@ -44,6 +44,12 @@ def test_a_cause_in_one_scene_explains_only_that_scene() -> None:
     assert violated_causes([gone, clicks, WORSE]) == ["scene_lost", "ranking_worse"]
 
 
+def test_a_detail_shows_a_large_number_with_all_digits_before_the_point() -> None:
+    lost = out("volume", "below", "requests", measured=14049.0, expected=21000.0, lower=18000.4, upper=1e5)
+    detail = anomaly_results([lost])["traffic_lost"].detail
+    assert "is 14,049, expected 21,000 (18,000 to 100,000)" in detail
+
+
 @pytest.mark.parametrize(("empty", "both"), [(0.09, False), (0.08, True), (0.005, True)])
 def test_a_few_empty_lists_do_not_explain_that_a_sixth_of_the_actions_is_gone(
     empty: float, both: bool
