@@ -55,7 +55,7 @@ class BandCheck(Check[HistoryJob]):
         content = settings.model_dump_json(
             exclude={"changes", "holidays", "country", "working_days", "seasons"}
         )
-        self._band_definition = f"11;of={digest(content, 12)}"
+        self._band_definition = f"12;of={digest(content, 12)}"
 
     @classmethod
     def of(cls, recommender: Recommender) -> Iterable[Self]:

@@ -101,8 +101,10 @@ class BandPast:
         history = known_history(self._settings, window.length)
         length = min(_BLOCK, MOST * window.length)
         begin = _EPOCH + (window.start - _EPOCH) // length * length - history
-        season = self._settings.season_of(begin.astimezone(self._settings.zone).date())
-        return begin if season is None else begin - (season.last - season.first + timedelta(days=1))
+        zone = self._settings.zone
+        while (season := self._settings.season_of(begin.astimezone(zone).date())) is not None:
+            begin -= season.last - season.first + timedelta(days=1)
+        return begin
 
     def _keep_some(
         self, connection: Connection, anchor: datetime, state: BandState, length: timedelta

@@ -26,7 +26,7 @@ from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds
 from monitor.statistics.bands.rare import Rare, RareSums
 from monitor.statistics.bands.scales import from_scale
-from monitor.statistics.bands.seasonal_filter import WILD, Forecast, SeasonalFilter
+from monitor.statistics.bands.seasonal_filter import WILD, Forecast, Moment, SeasonalFilter
 from monitor.statistics.bands.spans import LONGEST, SPANS
 
 CHECKS: Final = 4  # two of bands and two of drift share the allowed false alarms
@@ -129,8 +129,9 @@ class BandState:
         self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
         self._serving = Serving()
         self._before_season: tuple[date, SeasonalFilter, RareSums, SliceShares] | None = None
-        self._season_after: datetime | None = None  # the end of the last window before the season
+        self._season_began: datetime | None = None  # the start of its first window
         self._side_before_season = np.empty(0, dtype=np.int64)  # of series out since before the season
+        self._begins_on_holiday = False  # whether all days of the season so far are holidays
 
     def copy(self) -> Self:
         """The same state, which goes its own way from here."""
@@ -163,7 +164,8 @@ class BandState:
         self._define(columns, now.definition[chosen])
         self._serving.see(now, names)
         self._change(window)
-        lasts = self._turn_season(window)
+        moment = moment_of(window, self._settings.zone, self._settings.days_off)
+        lasts = self._turn_season(window, moment)
         was_out = self._traits.with_slices(self._side_before_season != 0)
         is_new_season = ~was_out & (lasts is not None and lasts < _NEW_SEASON)
         values, samples, errors = np.full((3, len(self.series)), np.nan)
@@ -171,7 +173,6 @@ class BandState:
         errors[columns] = now.error[chosen] / _HALF_OF_95
         violated, there = np.zeros((2, len(self.series)), dtype=np.bool_)
         violated[columns], there[columns] = now.violated[chosen], True
-        moment = moment_of(window, self._settings.zone, self._settings.days_off)
         if lasts is not None and lasts < _LIKE_SUNDAY:
             moment = or_sunday(moment)
         end = window.end.timestamp()
@@ -305,8 +306,10 @@ class BandState:
         self._filter.forget_level(which)
         self._shares.forget_level(which)
 
-    def _turn_season(self, window: Window) -> timedelta | None:
+    def _turn_season(self, window: Window, moment: Moment) -> timedelta | None:
         """Keep what was usual before a season, and return to it afterwards.
+
+        If it begins on a holiday, the level is that of the holiday until the next day, which begins it anew.
 
         How long the season of the window has lasted; None outside a season.
         """
@@ -317,17 +320,22 @@ class BandState:
             _, self._filter, self._rare, self._shares = self._before_season
             self._before_season = None
             self._side_before_season[:] = 0
-            assert self._season_after is not None
+            self._begins_on_holiday = False
+            assert self._season_began is not None
             # What lay before the season is not next to this window.
-            gap = (window.start - self._season_after) // self._length
+            gap = (window.start - self._season_began) // self._length
             self._filter.skip(gap)
             self._shares.skip(gap)
             self._rare.forget_last(np.ones(len(self.series), dtype=np.bool_))
         if first is not None and self._before_season is None:
             self._before_season = first, self._filter.copy(), self._rare.copy(), self._shares.copy()
-            self._season_after = self.end or window.start
+            self._season_began = window.start
             self._side_before_season = self.departures.side.copy()
             self._forget_level(self._side_before_season == 0)
+            self._begins_on_holiday = moment.is_holiday
+        elif self._begins_on_holiday and not moment.is_holiday:
+            self._side_before_season = self.departures.side.copy()
+            self._begins_on_holiday = False
         return None if first is None else local - datetime.combine(first, time.min)
 
     def _may_be_missing(self, there: Bools, values: Floats) -> Bools:

@@ -77,12 +77,15 @@ def test_a_first_hour_that_comes_late_does_not_decide_either() -> None:
 def test_a_season_that_begins_on_a_holiday_takes_its_level_from_the_day_after() -> None:
     holiday = {"holidays": [SEASON["from"]]}
     assert [variant for variant in range(1, 25) if out(shop(variant, 60, **holiday))] == []
+    for variant in (1, 2, 3):  # the holiday has half of the requests of the next days
+        assert not out(shop(variant, 60, lost=range(24), **holiday)[27:])
 
 
+@pytest.mark.parametrize("holidays", [[], [SEASON["from"]]], ids=["working day", "holiday"])
 @pytest.mark.parametrize("lost", [10, 18, 30])
-def test_a_loss_on_the_first_day_is_seen(lost: int) -> None:
+def test_a_loss_on_the_first_day_is_seen(lost: int, holidays: list[str]) -> None:
     for variant in (1, 2, 3):
-        found = shop(variant, lost + 6, lost=range(lost, lost + 6))
+        found = shop(variant, lost + 6, lost=range(lost, lost + 6), holidays=holidays)
         assert not any(step.departed[REQUESTS] for step in found[:lost])
         assert all(step.departed[REQUESTS] for step in found[lost + 1 :])
 
@@ -94,3 +97,16 @@ def test_a_loss_stays_out_while_it_lasts_though_every_window_teaches(season: boo
     for variant in range(1, 7):
         found = shop(variant, 24, lost=range(10, 22), season=season, begin=begin, wander=1.0)
         assert all(step.departed[REQUESTS] for step in found[11:19]), variant
+
+
+def test_a_loss_that_outlasts_the_holiday_does_not_become_the_level_of_the_season() -> None:
+    for variant in (1, 2, 3):
+        found = shop(variant, 30, lost=range(18, 30), holidays=[SEASON["from"]])
+        assert all(step.departed[REQUESTS] for step in found[19:]), variant
+
+
+def test_a_history_that_begins_with_holidays_has_no_band_on_them() -> None:
+    """They teach nothing, so nothing is known: a value would be expected to be whatever it is."""
+    found = shop(1, 72, begin=0, season=False, holidays=["2026-03-02", "2026-03-03"], lost=range(30, 36))
+    assert not any(step.has_band.any() or step.points.any() for step in found[:49])
+    assert found[-1].points.tolist() == [23.0, 23.0, 23.0]

@@ -51,7 +51,7 @@ def test_the_definitions_of_rules_bands_and_health_stay_the_same(tmp_path):
     health = HealthSettings.model_validate({"parts": [{"metric": "recall", "zero": 0, "one": 0.3}]})
     assert rule.definition == "2daa2c45a456"
     assert settings_digest(health) == "86c06d91a280"
-    assert BandCheck("shop", "bands", BandSettings())._band_definition == "11;of=180d35d1a02c"
+    assert BandCheck("shop", "bands", BandSettings())._band_definition == "12;of=180d35d1a02c"
 
 
 def test_the_names_of_tables_folders_and_lists_stay_the_same(tmp_path):

@@ -133,6 +133,7 @@ class SeasonalFilter(Columns):
     _suspects: Ints  # the sides of the last windows that were not remembered at once, 0 of others
     _held: Floats  # the largest sd of these, of what lasts
     _begun: Ints  # the windows learned in the first day of a level, the next one counted; 0 later
+    _of_holiday: Bools  # whether the level is that of a holiday
     _residuals: Floats  # of the last windows, the newest first
     _memories: Floats  # before each of them
     _sds: Floats  # of each of them
@@ -166,6 +167,7 @@ class SeasonalFilter(Columns):
             "_suspects": ((LONGEST,), 0),
             "_held": ((), 0.0),
             "_begun": ((), 0),
+            "_of_holiday": ((), False),
             "_residuals": ((LONGEST,), np.nan),
             "_memories": ((LONGEST,), np.nan),
             "_sds": ((LONGEST,), np.nan),
@@ -193,6 +195,7 @@ class SeasonalFilter(Columns):
         self._suspect[chosen] = 0
         self._suspects[:, chosen] = 0
         self._begun[chosen] = 1
+        self._of_holiday[chosen] = False
 
     def forget_last(self, which: ArrayLike) -> None:
         """Begin the longer spans of these series anew with the newest window: what lies before it is over."""
@@ -241,6 +244,8 @@ class SeasonalFilter(Columns):
         given, many = np.asarray(values, np.float64), np.asarray(samples, np.float64)
         if given.shape != self.scales.shape or many.shape != self.scales.shape:
             raise ValueError(f"{self.scales.size} series, but {given.shape} values and {many.shape} samples")
+        if not moment.is_holiday:
+            self.forget_level(self._of_holiday)
         slot, weekday = moment.slot, moment.weekday
         there = usable(given, many, self.scales)
         z = np.where(there, to_scale(given, many, self.scales), np.nan)
@@ -297,7 +302,10 @@ class SeasonalFilter(Columns):
         )  # fmt: skip
 
     def learn(self, allowed: ArrayLike = True, moved: ArrayLike = 0, out: ArrayLike = False) -> None:
-        """Learn from the window that was judged last. A holiday is remembered, but teaches nothing else.
+        """Learn from the window that was judged last.
+
+        A holiday is remembered. It teaches nothing else, but a level that was forgotten: until the next day
+        that is no holiday, or for good where a series leaves its band.
 
         Args:
             allowed: m, or one for all: a series that is out of its band may not.
@@ -314,12 +322,15 @@ class SeasonalFilter(Columns):
         self._residuals, self._memories, self._sds, self._bases, self._drawn = judged.last
         may = judged.there & np.asarray(allowed, np.bool_)
         is_in = ~np.asarray(out, np.bool_)
+        since = np.where(is_in, self._begun, 0)
+        begins = may & (self._begun > 0)
+        if judged.moment.is_holiday:
+            self._learn_level(judged, begins, since, np.zeros(since.shape))
+            self._of_holiday = (self._of_holiday | begins) & is_in
+        else:
+            self._learn_base(judged, may, np.where(np.asarray(moved) > 0, moved, since))
+        self._begun = np.where(begins, (self._begun + 1) % (self._a_day + 1), self._begun)
         if not judged.moment.is_holiday:
-            since = np.where(np.asarray(moved) > 0, moved, np.where(is_in, self._begun, 0))
-            self._learn_base(judged, may, since.astype(np.float64))
-            self._begun = np.where(
-                may & (self._begun > 0), (self._begun + 1) % (self._a_day + 1), self._begun
-            )
             if judged.moment.or_weekday is None:  # between two profiles, noise cannot be seen
                 self._learn_noise(judged, may & ~judged.is_new)
             self._learn_samples(judged, may)
@@ -345,7 +356,15 @@ class SeasonalFilter(Columns):
         """Samples of a window; if unknown, those that are usual at this time of day."""
         return np.where(np.isnan(samples), 1 / self._inverse[slot] - 0.5, samples)
 
-    def _learn_base(self, judged: _Judged, may: Bools, since: Floats) -> None:
+    def _learn_level(self, judged: _Judged, may: Bools, since: Ints, step: Floats) -> None:
+        """Move the level by a step, or towards the mean of the windows since it moved for a known reason."""
+        slot = judged.moment.slot
+        known = np.isfinite(np.fmax(self._day[0, slot], self._day[1, slot]))
+        moved = np.where(since > 0, judged.error / np.maximum(since, 1), step)
+        begun = np.where(may & np.isnan(self._level), judged.level, self._level)
+        self._level = np.where(may & known, begun + moved, begun)
+
+    def _learn_base(self, judged: _Judged, may: Bools, since: Ints) -> None:
         """Move level and profiles towards the window, each by its own step."""
         (slot, weekday, *_), off = judged.moment, judged.off
         weekend = int(weekday >= SATURDAY)
@@ -357,9 +376,7 @@ class SeasonalFilter(Columns):
         in_full = (of_day < _FIRST_DAYS * self._alike) | judged.is_new_shape
         moved = np.where(in_full, off, np.clip(off, -most, most))
         gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._a_day
-        step = np.where(since > 0, judged.error / np.maximum(since, 1), gain * moved)
-        begun = np.where(may & np.isnan(self._level), judged.level, self._level)
-        self._level = np.where(may & known, begun + step, begun)
+        self._learn_level(judged, may, since, gain * moved)
         by_day = np.maximum(_DAY * (1 + weekend) / self._alike, 1 / (of_day + 1 + (known & (of_day == 0))))
         by_day = np.where(judged.is_new_shape, np.maximum(by_day, _NEW_SHAPE / self._alike), by_day)
         by_week = np.where(seen[weekday] > 0, _WEEK / self._alike, 0.0) * (1 - by_day)
@@ -416,7 +433,7 @@ class SeasonalFilter(Columns):
         moved = np.where(lasts_on, error, moved)
         self._memory = np.where(follows, judged.remembered + moved, self._memory)
         self._age = np.where(follows, 1.0, self._age + 1)
-        self.windows = self.windows + may
+        self.windows = self.windows + (may & ~np.isnan(self._level))
 
 
 _ROOTS = np.sqrt(LENGTHS)
