@@ -32,6 +32,8 @@ from monitor.statistics.bands.spans import LONGEST, SPANS
 CHECKS: Final = 4  # two of bands and two of drift share the allowed false alarms
 FARTHEST: Final = 1000.0
 """Larger deviations are cut to this."""
+_HIGHEST: Final = 1e15
+"""Higher limits of counts are cut to this: after a few days of long windows, the scale has no end."""
 REMEMBERED: Final = 3
 """How many windows a slice without any value is still said to be out of its band."""
 _FOR_TOTALS: Final = 0.7
@@ -490,6 +492,7 @@ class BandState:
         lower, upper = (
             from_scale(forecast.centre + side * half, forecast.samples, self.scales) for side in (-1, 1)
         )
+        upper = np.where(self._traits.is_count, np.minimum(upper, _HIGHEST), upper)
         by_chance, expected = rare.limit(limit.shown), forecast.expected
         nearer_upper = np.minimum(upper, np.maximum(by_chance, expected))
         nearer_lower = np.maximum(lower, np.minimum(by_chance, expected))

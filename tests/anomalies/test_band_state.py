@@ -210,3 +210,17 @@ def test_windows_of_five_minutes_share_the_times_of_day_and_see_a_loss() -> None
         out.append(bool(state.step(one, window, NAMES).departed[0]))
     assert not any(out[: 12 * a_day])
     assert out[-1]
+
+
+def test_the_limits_of_few_and_unlike_days_are_numbers() -> None:
+    """The history keeps no infinite number: the band of such a series would be an error of the check."""
+    day, highest = timedelta(days=1), 0.0
+    state = BandState(BandSettings(least=8, false_alarms=1e-4), day)
+    rng = np.random.default_rng(5)
+    for number in range(12):
+        window = Window(START + number * day, START + (number + 1) * day)
+        made = float(rng.poisson(20_000 * np.exp(0.8 * rng.normal())))
+        step = state.step(past(number, {0: (made, made)}), window, NAMES)
+        if step.has_band[0]:
+            highest = max(highest, step.upper[0])
+    assert 1e9 < highest < np.inf
