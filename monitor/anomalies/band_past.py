@@ -59,7 +59,8 @@ class BandPast:
     def __init__(self, recommender: str, measured: str, judged: str, settings: BandSettings) -> None:
         self._recommender, self._measured, self._judged = recommender, measured, judged
         self._settings = settings
-        self._kept: dict[int, _Kept] = {}
+        # By length: a history may hold windows of two lengths side by side, judged in turn.
+        self._kept: dict[tuple[timedelta, int], _Kept] = {}
         self._names: dict[int, SeriesName] = {}
 
     def before(self, connection: Connection, window: Window, is_calm: Callable[[Window], bool]) -> BandState:
@@ -68,12 +69,14 @@ class BandPast:
         `is_calm` says whether a window lies outside of maintenance. Raises StoreError.
         """
         length, anchor = window.length, self.anchor(window)
-        usable = [one for one in self._kept.values() if self._is_usable(connection, one, anchor, window)]
+        kept = {key: one for key, one in self._kept.items() if key[0] == length}
+        usable = [one for one in kept.values() if self._is_usable(connection, one, anchor, window)]
         if usable:
             newest = max(usable, key=lambda one: one.state.end or anchor)
             state = newest.state.copy()
         else:
-            self._kept.clear()
+            for key in kept:
+                del self._kept[key]
             state = self._begin(connection, anchor, length, is_calm)
         after = max(state.end or anchor, anchor)
         for one, past in self._windows(connection, after, window.start, length):
@@ -91,7 +94,9 @@ class BandPast:
         """Keep the state after a window, so that the next window needs only this one."""
         anchor = self.anchor(window)
         self._keep_some(connection, anchor, state, window.length)
-        self._kept[1] = _Kept(anchor, state, self._stamp(connection, anchor, state, window.length))
+        self._kept[window.length, 1] = _Kept(
+            anchor, state, self._stamp(connection, anchor, state, window.length)
+        )
 
     def anchor(self, window: Window) -> datetime:
         """Where the past of a window begins.
@@ -113,7 +118,7 @@ class BandPast:
         number = (state.end - _EPOCH) // length
         for every in _KEPT:
             if number % every == 0:
-                self._kept[every] = _Kept(
+                self._kept[length, every] = _Kept(
                     anchor, state.copy(), self._stamp(connection, anchor, state, length)
                 )
 
