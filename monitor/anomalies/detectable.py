@@ -66,8 +66,10 @@ def wide_bands(expected: Iterable[Result]) -> str:
 def _reason(wide: Result) -> str:
     if (wide.samples or 0) < _SHORT:
         return f"It knows only {wide.samples or 0} windows. More past helps: backfill older logs, or wait."
-    if (wide.value or 0.0) < _FEW:
-        return f"Only {wide.value:.0f} are expected in a window. Longer windows help."
+    value = wide.value or 0.0
+    if value < _FEW:
+        few = f"{value:.0f}" if value >= 1 else f"{value:.1g}"
+        return f"Only {few} {'is' if few == '1' else 'are'} expected in a window. Longer windows help."
     return (
         "The values vary this much from window to window. Longer windows help; so does the right `timezone`."
     )

@@ -48,6 +48,8 @@ def test_only_wide_bands_of_whole_counts_are_warned_of():
     [
         (band(1000.0, 100.0, 9000.0, samples=40), "It knows only 40 windows."),
         (band(12.0, 1.0, 40.0), "Only 12 are expected in a window."),
+        (band(1.2, 0.0, 9.0), "Only 1 is expected in a window."),
+        (band(0.32, 0.0, 9.0), "Only 0.3 are expected in a window."),
         (band(1000.0, 100.0, 9000.0), "The values vary this much from window to window."),
     ],
 )
