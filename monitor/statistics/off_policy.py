@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monitor.core.text import plural
 from monitor.statistics.counts import Floats
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta, ratio_within
 from monitor.statistics.intervals import CONFIDENCE, Interval
@@ -126,7 +125,7 @@ class Overlap:
         """
         if self.rows == 0:
             return "the log has no row"
-        rows = plural(self.rows, "row")
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         if self.left_out == self.rows:
             return f"none of {rows} has a weight"
         if self.left_out > MOST_UNSEEN * self.rows:
