@@ -33,6 +33,7 @@ from monitor.replay.plan import (
     Written,
     count_cases,
     digest_of,
+    digest_of_cases,
     plan_path,
     read_plan,
     requests_of_cases,
@@ -108,7 +109,7 @@ class _Replay:
         first, last = ("" if one is None else iso(one) for one in (options.first, options.last))
         return Asked(
             self.name, self.target.name, digest_of(self.target), source, options.users or "all", options.seed,
-            first, last,
+            first, last, digest_of_cases(self.settings.cases or {}) if options.cases else "",
         )  # fmt: skip
 
     def dry(self) -> DryRun:

@@ -127,7 +127,9 @@ def _query(kept: Sequence[str], with_shown: bool) -> str:
     ever = "CAST(NULL AS BOOLEAN)"
     joined = ""
     if with_shown:
-        ever = "CASE WHEN rows.item_id IS NOT NULL THEN shown.item_id IS NOT NULL END"
+        # Without a user, nobody knows what was shown before.
+        asked = "rows.item_id IS NOT NULL AND plan.user_id IS NOT NULL"
+        ever = f"CASE WHEN {asked} THEN shown.item_id IS NOT NULL END"
         joined = "LEFT JOIN shown ON shown.user_id = plan.user_id::VARCHAR AND shown.item_id = rows.item_id"
     return f"""
         CREATE TABLE exposures AS

@@ -190,6 +190,15 @@ def digest_of(target: TargetSettings) -> str:
     return digest(repr(asked), 16)
 
 
+def digest_of_cases(cases: Mapping[str, Sequence[Case]]) -> str:
+    """Changes when the cases would make other requests.
+
+    >>> digest_of_cases({"scene": ["home"]}) == digest_of_cases({"scene": ["feed"]})
+    False
+    """
+    return digest(json.dumps(list(cases.items())), 16)
+
+
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:

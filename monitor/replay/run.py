@@ -40,6 +40,7 @@ class Asked:
     seed: int
     first: str
     last: str
+    cases: str = ""  # a digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +102,14 @@ def _frozen(value: Any) -> Any:
 def check_same(info: RunInfo, asked: Asked) -> None:
     """Refuse to go on with a run that was asked for other things: its log would mix two questions."""
     names = {"digest": "the settings of the target have", "source": "the source of the requests has"}
-    names |= {"first": "--from has", "last": "--to has"}
+    names |= {"first": "--from has", "last": "--to has", "cases": "the cases have"}
     before, now = asdict(info.asked), asdict(asked)
     for name, value in now.items():
         if value != before[name]:
             what = names.get(name, f"--{name} has" if name in ("users", "seed") else f"the {name} has")
             shown = (
                 ""
-                if name == "digest"
+                if name in ("digest", "cases")
                 else (f" (then {quoted(before[name], VALUE_LENGTH)}, now {quoted(value, VALUE_LENGTH)})")
             )
             raise RunError(

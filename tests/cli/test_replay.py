@@ -469,6 +469,12 @@ def test_cases_are_every_combination_of_their_values(shop):
     assert Counter(rows.device) == {"app": 4, "web": 4, "tv": 4}
     assert rows.ever_shown.isna().all()
     assert "time travel" not in done.out
+    assert shop.run("--cases", "--run", "cold").code == 0
+    shop.config(further="cases: {user_id: [new-1, null], scene: [home, feed], device: [app, web, car]}")
+    other = shop.run("--cases", "--run", "cold")
+    assert other.code == 2
+    assert "the cases have changed; write the same" in other.err
+    assert len(shop.endpoint.received) == 12
 
 
 def test_a_log_of_requests_without_answers_can_be_replayed(shop):
