@@ -19,6 +19,7 @@ from monitor.models.specs import CAUSE_LABEL
 from monitor.platform import specs as platform_specs
 from monitor.report.rows import in_address
 from monitor.report.runbooks import FOLDER, runbook_address
+from monitor.settings.recommender import ROLLUP
 
 OVERVIEW: Final = "recsys-overview"  # the uids of the dashboards that come with the monitor
 ANOMALIES: Final = "recsys-anomalies"
@@ -30,6 +31,7 @@ _OF_RULES: Final = {
     Kind.SOFT.value: "RecsysSoftRuleViolated",
     Kind.NUMERIC.value: "RecsysNumericRuleViolated",
 }
+_OBJECTIVE_NOT_JUDGED: Final = "RecsysObjectiveNotJudged"
 _CHECK_FAILED: Final = "RecsysCheckError"
 _OF_EXPERIMENTS: Final = {
     "experiment_split_p_value": "RecsysSampleRatioMismatch",
@@ -85,7 +87,7 @@ def runbook_name(series: Series) -> str:
     if standing in (Status.NO_DATA, Status.LATE):
         if kind is ResultKind.GAP and standing is Status.NO_DATA:
             return "RecsysAucGapUnknown"
-        return unjudged_alert(standing)
+        return _OBJECTIVE_NOT_JUDGED if _has_nothing_to_judge(series) else unjudged_alert(standing)
     if _is_failed_check(series):
         return _CHECK_FAILED
     if kind is ResultKind.ANOMALY:
@@ -107,6 +109,13 @@ def runbook_name(series: Series) -> str:
         return alone[kind]
     objective = "RecsysSliceObjectiveViolated" if "dimension" in result.labels else "RecsysObjectiveViolated"
     return _OF_EXPERIMENTS.get(result.metric, objective)
+
+
+def _has_nothing_to_judge(series: Series) -> bool:
+    """Whether it is an objective whose metric has no value. Days and weeks have none until they are whole."""
+    result = series.result
+    is_objective = result.kind is ResultKind.METRIC and result.threshold is not None
+    return is_objective and series.standing is Status.NO_DATA and result.labels.get("dimension") != ROLLUP
 
 
 def _is_failed_check(series: Series) -> bool:
@@ -134,7 +143,9 @@ def alert_labels(series: Series) -> dict[str, str]:
     """The labels that all alerts on this series have, and alerts on others do not."""
     result, own = series.result, {"recommender": series.recommender}
     if series.standing in (Status.NO_DATA, Status.LATE) and not result.kind.is_of_models:
-        return {"alertname": unjudged_alert(series.standing), **own}
+        if not _has_nothing_to_judge(series):
+            return {"alertname": unjudged_alert(series.standing), **own}
+        own["alertname"] = _OBJECTIVE_NOT_JUDGED
     if _is_failed_check(series):
         return {"alertname": _CHECK_FAILED, **own, "check": series.check}
     found = {name: result.labels[name] for name in _names(result) if result.labels.get(name)}

@@ -137,7 +137,8 @@ def _shared(members: Sequence[Trouble], now: datetime, sites: Sites) -> ProblemV
     """Several series in the same state for the same reason."""
     first = min(members, key=lambda one: one.series.since)
     series = first.series
-    unjudged = series.standing in _UNJUDGED
+    alerts = {runbook_name(one.series) for one in members}
+    unjudged = series.standing in _UNJUDGED and len(alerts) > 1
     alert = unjudged_alert(series.standing) if unjudged else runbook_name(series)
     named = [(one.row.name, one.row.href) for one in members[:_NAMED]]
     return ProblemView(

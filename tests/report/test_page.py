@@ -11,6 +11,7 @@ from monitor.core.results import Kind, Result, Status
 from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot, Violation
 from monitor.report.evidence import rule_page
 from monitor.report.fleet import Fleet
+from monitor.report.links import alert_labels
 from monitor.report.page import recommender_page
 from monitor.report.sparkline import sparkline
 from tests.service import pictures
@@ -71,6 +72,23 @@ def test_the_summary_of_objectives_alone_counts_them():
     assert only_objectives(met, unknown).summary == "1 objective could not be judged"
     assert only_objectives(objective(metric="unattributed")).summary == "no rules"  # it is there by default
     assert only_objectives(objective(Status.VIOLATED, "unattributed")).summary == "1 objective missed"
+
+
+def test_an_objective_without_a_value_has_a_runbook_and_a_silence_of_its_own():
+    wrong = objective(Status.NO_DATA, dimension="scene", value="hme")
+    (problem,) = only_objectives(objective(), wrong).problems
+    assert problem.runbook == "runbooks/RecsysObjectiveNotJudged"
+    young = objective(Status.NO_DATA, dimension="rollup", value="7d")
+    (problem,) = only_objectives(objective(), young).problems
+    assert problem.runbook == "runbooks/RecsysNoData"
+    labels = alert_labels(pictures.series(wrong))
+    assert labels["alertname"] == "RecsysObjectiveNotJudged"
+    assert (labels["metric"], labels["value"]) == ("coverage", "hme")
+    alike = (
+        replace(objective(Status.NO_DATA, value=name), detail="no such slice") for name in ("hme", "fed")
+    )
+    several = only_objectives(objective(), *alike)
+    assert [one.runbook for one in several.problems] == ["runbooks/RecsysObjectiveNotJudged"]
 
 
 def test_an_objective_on_a_slice_is_counted_and_in_the_section_of_objectives():
