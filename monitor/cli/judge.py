@@ -248,11 +248,18 @@ def _roll_up(judging: OneOff, store: Store, span: Window, now: datetime) -> None
         if isinstance(check, RollupCheck):
             rollups = RollupDays(evaluator.settings, check, evaluator, store)
             days = rollups.days_in(span, now)
-            before = len(store.evaluated(name, check.name))
+            before, summary = len(store.evaluated(name, check.name)), SpanSummary("day")
             with progress(len(days), f"{name}: adding up days") as step:
-                while rollups.roll_up(judging.runtime, days, now, recorded=lambda: step(name)):
+
+                def recorded(day: Window, run: CheckRun) -> None:
+                    summary.add(day, run.status or window_status(run.results), run.results)
+                    step(name)
+
+                while rollups.roll_up(judging.runtime, days, now, recorded=recorded):
                     end_if_asked()
             say(f"{name}: added up {plural(len(store.evaluated(name, check.name)) - before, 'new day')}")
+            for line in summary.lines():
+                say(f"  {line}")
 
 
 def _windows(

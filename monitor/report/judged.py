@@ -107,7 +107,8 @@ class SpanSummary:
     ['windows: 1 violated']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, noun: str = "window") -> None:
+        self._noun = noun
         self._verdicts: dict[Window, set[Status]] = {}
         self._named: dict[Status, dict[str, set[Window]]] = {Status.VIOLATED: {}, Status.ERROR: {}}
 
@@ -130,11 +131,11 @@ class SpanSummary:
         counts = Counter(map(worst_status, self._verdicts.values()))
         if not counts:
             return
-        yield "windows: " + ", ".join(f"{counts[one]:,} {one}" for one in VERDICTS if counts[one])
+        yield f"{self._noun}s: " + ", ".join(f"{counts[one]:,} {one}" for one in VERDICTS if counts[one])
         for status, windows in self._named.items():
             most_first = sorted(windows.items(), key=lambda named: -len(named[1]))
             for name, where in most_first:
-                yield f"{status}: {visible(name)} in {plural(len(where), 'window')}"
+                yield f"{status}: {visible(name)} in {plural(len(where), self._noun)}"
 
 
 def title(result: Result) -> str:

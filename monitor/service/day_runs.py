@@ -32,8 +32,8 @@ def record_day(
     *,
     fingerprint: str,
     now: datetime,
-) -> None:
-    """Run a check on a day and store what it found.
+) -> CheckRun:
+    """Run a check on a day and store what it found, which is also returned.
 
     Raises:
         StoreError: the history or a file cannot be written.
@@ -58,3 +58,4 @@ def record_day(
         settings.name, day, [run], fingerprint=fingerprint, rows=0, evaluated_at=now,
         in_maintenance=covers(settings.maintenance, day),
     )  # fmt: skip
+    return run

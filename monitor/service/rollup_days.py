@@ -21,6 +21,7 @@ from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.engines.duckdb import DeadlineExceeded, deadline
 from monitor.history.errors import StoreError
+from monitor.history.record import CheckRun
 from monitor.history.store import Store
 from monitor.judging.evaluate import Evaluator
 from monitor.judging.registry import MARKERS
@@ -69,7 +70,7 @@ class RollupDays:
         now: datetime,
         judged: Sequence[Window],
         stopping: Callable[[], bool] = lambda: False,
-        recorded: Callable[[], None] = lambda: None,
+        recorded: Callable[[Window, CheckRun], None] = lambda day, run: None,
     ) -> bool:
         """Add up the last days, as far as they are due. True if some are left for another turn.
 
@@ -108,7 +109,7 @@ class RollupDays:
         days: Sequence[date],
         now: datetime,
         stopping: Callable[[], bool] = lambda: False,
-        recorded: Callable[[], None] = lambda: None,
+        recorded: Callable[[Window, CheckRun], None] = lambda day, run: None,
     ) -> bool:
         """Add up these days, oldest first, as far as they are due. True if it has to go on.
 
@@ -143,12 +144,12 @@ class RollupDays:
                 self._make(runtime, part, missing)
             every = ((self._span(day, length), length) for length in lengths)
             spans = [Span(one, length, known.count(one), known.late(one)) for one, length in every]
-            record_day(
+            run = record_day(
                 self._check, RollupJob(runtime.index, spans), window, self._settings, self._store, runtime,
                 fingerprint=fingerprint, now=now,
             )  # fmt: skip
             log.info("%s: rolled up %s", self._settings.name, day)
-            recorded()
+            recorded(window, run)
             if stopping():
                 return True
         return False

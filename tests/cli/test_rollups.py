@@ -80,6 +80,22 @@ def test_the_days_of_a_backfill_are_those_of_the_log(folder: Path) -> None:
     assert "0 of them new or changed" in again.out
 
 
+def test_a_backfill_counts_the_days_that_violate_an_objective(folder: Path) -> None:
+    day = "{metric: gini, labels: {dimension: rollup, value: 1d}, max: 0.01}"
+    (folder / "days.yaml").write_text(
+        CONFIG.format(window="6h", more=f"rollups: [1d]\n    objectives: [{day}]")
+    )
+    done = run_monitor("backfill", "-c", "days.yaml", *SPAN, cwd=folder)
+    assert done.code == 0
+    assert done.out.startswith(
+        f"shop: added up {DAYS} new days\n"
+        f"  days: {DAYS} violated\n"
+        f"  violated: gini dimension=rollup value=1d in {DAYS} days\n"
+    )
+    again = run_monitor("backfill", "-c", "days.yaml", *SPAN, cwd=folder)
+    assert again.out.startswith("shop: added up 0 new days\nshop: judged")
+
+
 def test_a_check_of_objectives_on_days_alone_says_what_judges_them(folder: Path) -> None:
     day = "{metric: coverage, labels: {by: uv, dimension: rollup, value: 1d}, min: 0.5}"
     text = CONFIG.format(window="6h", more=f"rollups: [1d]\n    objectives: [{day}]")
