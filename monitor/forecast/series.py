@@ -14,10 +14,13 @@ from monitor.core.columns import MODEL, ONLINE, TEST
 from monitor.core.text import VALUE_LENGTH, quoted
 from monitor.metrics.catalogue import SPECS
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL, Theme
+from monitor.metrics.feedback.attribution_health import LOST, OTHER_EVENTS, WITHOUT_ITEM
 from monitor.models.specs import MODEL_SPECS
 from monitor.settings.forecast import SeriesSettings
 
 _OFFLINE: Final = (Theme.LISTS, Theme.SCORES)
+_OF_THE_JOIN: Final = frozenset((LOST.name, OTHER_EVENTS.name, WITHOUT_ITEM.name))
+"""They have the theme of scores, but judge neither a list nor a score."""
 _OF_DAY: Final = "sum"  # the value of `by` of a number that grows with the window
 
 
@@ -58,7 +61,9 @@ class ForecastSeries:
             return False
         if self.is_of_samples:
             return labels[SPLIT_LABEL] == TEST
-        return self.metric in SPECS and SPECS[self.metric].theme in _OFFLINE and "feedback" in self.needs
+        if self.metric not in SPECS or self.metric in _OF_THE_JOIN:
+            return False
+        return SPECS[self.metric].theme in _OFFLINE and "feedback" in self.needs
 
     @property
     def needs(self) -> tuple[str, ...]:
