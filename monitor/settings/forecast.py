@@ -41,8 +41,8 @@ class ForecastSettings(Settings):
     offline: tuple[SeriesSettings, ...] = Field(
         (),
         max_length=200,
-        description="the offline metrics that are tried; default: those of the test samples, and the ranking "
-        "metrics of exposures with feedback",
+        description="the offline metrics that are tried; default: those of the test samples, and those that "
+        "judge lists and scores of exposures by feedback",
     )
     days: int = Field(84, ge=14, le=730, description="how many days back the past reaches")
     recent: int = Field(28, ge=7, le=365, description="the days in which a relation must still hold")
