@@ -71,7 +71,7 @@ class BandSettings(Settings):
         0.05, ge=0, le=1, description="a smaller relative change is never an anomaly, however certain it is"
     )
     least_volume_change: float = Field(
-        0.15, ge=0, le=1, description="the same for the counts volume and action_volume"
+        0.15, ge=0, le=1, description="the same for every count, such as volume and action_volume"
     )
     sliced: tuple[str, ...] = Field(
         SLICED,
