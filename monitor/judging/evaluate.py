@@ -341,7 +341,7 @@ class Evaluator:
 def _is_the_same_anywhere(settings: RecommenderSettings, rules_of: Sequence[LoadedRule]) -> bool:
     """Whether every engine gives the same results.
 
-    Not those of a rule in SQL or with a regular expression, and a group of users has other users on each.
+    Not those of a rule that speaks a dialect, and a group of users has other users on each.
     """
     grouped = any(map(is_user_group, settings.slices.by))
     return not grouped and not any(rule.speaks_a_dialect for rule in rules_of)

@@ -31,6 +31,7 @@ REFUSED: Final[dict[str, str]] = {
     "expect_column_values_to_be_decreasing": "the rows of a log are in no order",
 }
 """Expectations of GX that no rule can have, and why."""
+_NO_LIKE: Final = "GX has no LIKE on Spark; expect_column_values_to_match_regex takes an expression"
 REFUSED_ON: Final[Mapping[str, dict[str, str]]] = {
     "duckdb": {
         "expect_column_values_to_be_dateutil_parseable": "DuckDB does not guess the form of a date; "
@@ -38,7 +39,14 @@ REFUSED_ON: Final[Mapping[str, dict[str, str]]] = {
         "expect_column_values_to_match_json_schema": "DuckDB has no JSON schemas; "
         "expect_column_values_to_be_json_parseable or unexpected_rows_expectation may do",
     },
-    "spark": {},
+    "spark": {
+        "expect_column_values_to_be_dateutil_parseable": "GX cannot judge it on Spark; "
+        "expect_column_values_to_match_strftime_format takes a form",
+        "expect_column_values_to_match_like_pattern": _NO_LIKE,
+        "expect_column_values_to_match_like_pattern_list": _NO_LIKE,
+        "expect_column_values_to_not_match_like_pattern": _NO_LIKE,
+        "expect_column_values_to_not_match_like_pattern_list": _NO_LIKE,
+    },
 }
 """The same for one engine."""
 NO_CONDITION: Final[Mapping[str, str]] = {

@@ -75,9 +75,11 @@ class LoadedRule:
 
     @property
     def speaks_a_dialect(self) -> bool:
-        """Whether its SQL, regular expression or type of a column is read by each engine in its own way."""
+        """Whether each engine reads its SQL, regular expression or type of a column in its own way, or one of
+        them cannot judge it, such as a JSON schema.
+        """
         words = self.expectation.expectation_type.split("_")
-        return not {"regex", "type"}.isdisjoint(words) or query_of(self.expectation) is not None
+        return not {"regex", "type", "schema"}.isdisjoint(words) or query_of(self.expectation) is not None
 
     def mentions(self, column: str) -> bool:
         """Whether the arguments name this column anywhere, row conditions and queries included."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from great_expectations.execution_engine import SparkDFExecutionEngine
 from great_expectations.expectations.registry import (
+    _registered_metrics,
     get_expectation_impl,
     list_registered_expectation_implementations,
 )
@@ -12,6 +14,8 @@ from monitor.rules.queries import QUERY, REFUSED, REFUSED_ON, UnsafeQuery, check
 from monitor.rules.rule import SuiteErrors
 from monitor.rules.suites import load_rules
 from monitor.settings.rules import RuleSettings
+
+OF_TYPES = {"expect_column_values_to_be_of_type", "expect_column_values_to_be_in_type_list"}
 
 # fmt: off
 FINE = [
@@ -248,7 +252,32 @@ def test_an_expectation_that_duckdb_cannot_judge_is_refused_there(tmp_path, kind
         problem == f"ours.yaml: expectations[0].type: {kind} is not supported: {REFUSED_ON['duckdb'][kind]}"
     )
     (tmp_path / "ours.yaml").write_text(f"expectations:\n  - {entry}\n")
-    assert len(load_rules([RuleSettings(suite="ours.yaml")], tmp_path, dialect="spark")) == 1
+    if kind not in REFUSED_ON["spark"]:
+        assert len(load_rules([RuleSettings(suite="ours.yaml")], tmp_path, dialect="spark")) == 1
+
+
+@pytest.mark.parametrize("kind", REFUSED_ON["spark"])
+def test_an_expectation_that_spark_cannot_judge_is_refused_there(tmp_path, kind):
+    entry = f"{{type: {kind}, kwargs: {{column: a}}, meta: {{rule: form, kind: hard}}}}"
+    (tmp_path / "ours.yaml").write_text(f"expectations:\n  - {entry}\n")
+    with pytest.raises(SuiteErrors) as raised:
+        load_rules([RuleSettings(suite="ours.yaml")], tmp_path, dialect="spark")
+    why = REFUSED_ON["spark"][kind]
+    assert str(raised.value) == f"ours.yaml: expectations[0].type: {kind} is not supported: {why}"
+
+
+def test_great_expectations_can_judge_on_spark_what_is_not_refused_there():
+    """Without a metric for Spark, the rule is an error in each window that Spark computes."""
+    of_spark = SparkDFExecutionEngine.__name__
+    others = REFUSED.keys() | REFUSED_ON["spark"].keys() | OF_TYPES  # those of types read the schema
+    for kind in set(list_registered_expectation_implementations()) - others:
+        implementation = get_expectation_impl(kind)
+        if not implementation.__module__.startswith("great_expectations."):
+            continue  # `tests/spark` judges the monitor's own
+        metric = getattr(implementation, "map_metric", None)
+        wanted = (f"{metric}.condition",) if metric else implementation.metric_dependencies
+        lacking = [one for one in wanted if of_spark not in _registered_metrics[one]["providers"]]
+        assert not lacking, kind
 
 
 def test_a_condition_that_great_expectations_does_not_heed_is_a_mistake(tmp_path):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from monitor.rules.queries import REFUSED_ON
+from monitor.rules.suites import load_rules
+from monitor.settings.rules import RuleSettings
 from tests.rules.expectations.counting import expectation
 
 
@@ -53,3 +56,12 @@ def test_spark_does_not_leave_a_rule_on_a_type_to_duckdb(world):
         " meta: {rule: b, kind: hard}}\n"
     )
     assert [rule.speaks_a_dialect for rule in world.rules(source)] == [True, False]
+
+
+def test_spark_does_not_leave_to_duckdb_what_duckdb_cannot_judge(tmp_path):
+    for kind in REFUSED_ON["duckdb"].keys() - REFUSED_ON["spark"].keys():
+        kwargs = "{column: a, json_schema: {}}"
+        suite = f"expectations:\n  - {{type: {kind}, kwargs: {kwargs}, meta: {{rule: form, kind: hard}}}}\n"
+        (tmp_path / "ours.yaml").write_text(suite)
+        (rule,) = load_rules([RuleSettings(suite="ours.yaml")], tmp_path, dialect="spark")
+        assert rule.speaks_a_dialect
