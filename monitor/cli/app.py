@@ -246,7 +246,8 @@ def init(
 
 @app.command(
     epilog="Example: recsys-monitor demo --folder /tmp/demo\n\n"
-    "Exit codes: 0 stopped, 2 the folder cannot be written, or the folder or the address is in use."
+    "Exit codes: 0 stopped; 2 an address is in use, or the folder is in use, cannot be written, or has files "
+    "that no demo wrote."
 )
 def demo(
     folder: Annotated[

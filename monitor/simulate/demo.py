@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from monitor.core.errors import ExpectedError
 from monitor.simulate.endpoint import VARIANTS
 from monitor.simulate.traffic import Simulator, Traffic
 
@@ -26,6 +27,8 @@ FIRST_LEAK: Final = 8.0  # seconds after the start: on the page within a minute,
 LEAK_EVERY: Final = 180.0  # seconds between two later leaks, on average
 KEEP: Final = timedelta(minutes=30)  # older batches are deleted: a running demo must not fill the disk
 
+_NAMES: Final = ("exposures", "feedback", "catalog.parquet", "blacklist.csv", "launch", "state")
+_TITLE: Final = "# The demo's own configuration."  # as in the config below
 _CONFIG = """\
 # The demo's own configuration. Copy it as a start for your own; `recsys-monitor init LOGFILE` writes
 # one that fits a log of yours.
@@ -134,6 +137,12 @@ recommenders:
 """
 
 
+class OtherFilesError(ExpectedError):
+    """The folder holds files that no demo wrote."""
+
+    hint = "Name an empty folder, or one that is not there yet, with --folder."
+
+
 def demo_config(folder: Path | str) -> str:
     """The YAML text of a config that watches the demo's folder, with absolute paths.
 
@@ -217,10 +226,16 @@ def prepare(
 
     Traffic of an earlier demo in the folder stays, and goes on where it ended: its monitor has judged it, and
     would miss the rows. Returns the path of the config.
+
+    Raises OtherFilesError if the folder has files under the demo's names that no demo wrote.
     """
     base = Path(folder)
+    config = base / "recsys-monitor.yaml"
+    _check_free(base, config)
+    base.mkdir(parents=True, exist_ok=True)
+    _write_text(demo_config(base), config)  # first: it marks the folder as that of a demo
     for log in ("exposures", "feedback"):
-        (base / log).mkdir(parents=True, exist_ok=True)
+        (base / log).mkdir(exist_ok=True)
     _remove_older(base, now - KEEP)
     start = _end_of_earlier(base) or now - history
     simulator = Simulator(traffic or Traffic(), seed)
@@ -232,8 +247,6 @@ def prepare(
         end = min(start + step, now)
         write_batch(base, start, end, rate=rate, rng=rng, simulator=simulator)
         start = end
-    config = base / "recsys-monitor.yaml"
-    _write_text(demo_config(base), config)
     return config
 
 
@@ -270,6 +283,19 @@ def live(
             leak = now + timedelta(seconds=leak_every * (0.5 + rng.random()))
         last = now
         _remove_older(Path(folder), now - KEEP)
+
+
+def _check_free(base: Path, config: Path) -> None:
+    """Raise OtherFilesError if the demo would replace or delete files that no demo wrote.
+
+    The config of a demo that was moved from another folder names its old one, and does not count.
+    """
+    text = config.read_text("utf-8", "replace") if config.is_file() else ""
+    if text.startswith(_TITLE) and _log(base.resolve() / "exposures", "*.parquet") in text:
+        return
+    there = [name for name in (config.name, *_NAMES) if (base / name).exists()]
+    if there:
+        raise OtherFilesError(f"the folder {base} holds {', '.join(there)}, which no demo wrote there")
 
 
 def _end_of_earlier(base: Path) -> datetime | None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+import pytest
 
 from monitor.config.load import load_config
 from monitor.logs.listing import list_files
@@ -65,6 +67,38 @@ def test_the_traffic_of_an_earlier_demo_stays_and_goes_on(tmp_path: Path) -> Non
     assert new.ts.max() > pd.Timestamp("2026-03-01 12:10:05")
     demo.prepare(tmp_path, NOW + timedelta(hours=2), traffic=SMALL)  # the earlier traffic is too old by now
     assert exposures(tmp_path).ts.min() > pd.Timestamp("2026-03-01 13:56")
+
+
+@pytest.mark.parametrize("name", ["exposures/2025-01-01.parquet", "catalog.parquet", "recsys-monitor.yaml"])
+def test_a_folder_with_files_that_no_demo_wrote_is_refused_and_stays_as_it_is(
+    name: str, tmp_path: Path
+) -> None:
+    own = tmp_path / name
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("mine")
+    with pytest.raises(demo.OtherFilesError, match=name.split("/", maxsplit=1)[0]):
+        demo.prepare(tmp_path, NOW, traffic=SMALL)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [own]
+    assert own.read_text() == "mine"
+
+
+def test_a_copy_of_the_config_of_a_demo_makes_no_folder_that_of_a_demo(tmp_path: Path) -> None:
+    config = demo.prepare(tmp_path / "demo", NOW, history=timedelta(seconds=1), traffic=SMALL)
+    copy = tmp_path / config.name
+    copy.write_text(config.read_text())
+    with pytest.raises(demo.OtherFilesError, match=config.name):
+        demo.prepare(tmp_path, NOW, traffic=SMALL)
+
+
+def test_a_demo_that_was_interrupted_while_it_wrote_its_history_can_be_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(demo, "write_batch", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            demo.prepare(tmp_path, NOW, traffic=SMALL)
+    demo.prepare(tmp_path, NOW, traffic=SMALL)
+    assert len(exposures(tmp_path)) > 0
 
 
 def test_the_configs_name_existing_files_even_in_an_awkward_folder(tmp_path: Path) -> None:
