@@ -272,6 +272,7 @@ def demo(
 
     Its recommender also answers requests, with a good and a bad candidate; docs/launch.md tries them.
     """
+    from monitor.service.state_lock import LOCK_FILE, StateInUseError, StateLock
     from monitor.service.web.server import ServeError, serve_app
     from monitor.settings.server import split_listen
     from monitor.simulate.demo import SEED, live, prepare, prepare_launch
@@ -282,6 +283,12 @@ def demo(
         split_listen(listen)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--listen") from None
+    state = folder / "state"
+    if (state / LOCK_FILE).exists():  # of an earlier demo, which may still run
+        try:
+            StateLock(state).release()
+        except StateInUseError:
+            fail(f"a demo is running in {folder}; stop it first, or name another folder with --folder")
     os.environ["RECSYS_LISTEN"] = listen  # the demo's config reads it, also when it is read again
     try:
         split_listen(endpoint)

@@ -23,6 +23,7 @@ import yaml
 
 from monitor import __version__
 from monitor.cli.reference import commands, reference
+from monitor.service.state_lock import StateLock
 from tests.cli.conftest import ROOT, clean_environment, run_monitor
 from tests.forked import Forked
 
@@ -301,6 +302,15 @@ def test_an_address_of_the_demo_that_is_none_names_its_option_and_writes_nothing
     assert option in said
     assert "'here' is not an address; write it as 127.0.0.1:9108" in said
     assert not (tmp_path / "demo").exists()
+
+
+def test_a_demo_in_the_folder_of_a_running_one_changes_nothing_there(tmp_path):
+    anywhere = ("--endpoint", "127.0.0.1:0", "--listen", "127.0.0.1:0")
+    with StateLock(tmp_path / "demo" / "state"):
+        ran = run_monitor("demo", "--folder", "demo", *anywhere, cwd=tmp_path)
+        assert ran.code == 2
+        assert "a demo is running in demo" in ran.err
+        assert [path.name for path in (tmp_path / "demo").iterdir()] == ["state"]
 
 
 def test_init_writes_a_config_that_check_accepts(world, tmp_path):
