@@ -304,6 +304,7 @@ def demo(
         writer = threading.Thread(target=live, args=(folder, stop), name="demo", daemon=True)
         writer.start()
         code = _serve(path)
+        stop.set()
         writer.join(5)
     finally:
         stop.set()

@@ -1,0 +1,37 @@
+"""The command `demo`, without its monitor: when its traffic begins and ends."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from monitor.cli import app
+from monitor.simulate import demo
+
+ANYWHERE = "127.0.0.1:0"
+
+
+@pytest.fixture(autouse=True)
+def _no_monitor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_serve", lambda _: 0)
+    monkeypatch.setenv("RECSYS_LISTEN", ANYWHERE)  # the command sets it
+
+
+def test_the_traffic_ends_before_the_command_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = Event()
+
+    def live(_: Path, stop: Event, **__: Any) -> None:
+        stop.wait()
+        time.sleep(0.2)  # the last batch is being written
+        ended.set()
+
+    monkeypatch.setattr(demo, "live", live)
+    with pytest.raises(SystemExit) as exited:
+        app.demo(tmp_path, ANYWHERE, ANYWHERE)
+    assert exited.value.code == 0
+    assert ended.is_set()
