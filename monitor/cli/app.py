@@ -297,11 +297,14 @@ def demo(
         raise typer.BadParameter(str(error), param_hint="--endpoint") from None
     stop = threading.Event()
     try:
-        path = prepare(folder, datetime.now(UTC))
+        begun = datetime.now(UTC)
+        path = prepare(folder, begun)
         say(f"config       {path}")
         say(f"recommender  {server.address}/recommend/current, /good, /bad")
         say(f"launch       {prepare_launch(folder, server.address)}")
-        writer = threading.Thread(target=live, args=(folder, stop), name="demo", daemon=True)
+        writer = threading.Thread(
+            target=live, args=(folder, stop), kwargs={"start": begun}, name="demo", daemon=True
+        )
         writer.start()
         code = _serve(path)
         stop.set()

@@ -35,3 +35,15 @@ def test_the_traffic_ends_before_the_command_does(tmp_path: Path, monkeypatch: p
         app.demo(tmp_path, ANYWHERE, ANYWHERE)
     assert exited.value.code == 0
     assert ended.is_set()
+
+
+def test_the_live_traffic_begins_where_the_history_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[datetime | None] = []
+    monkeypatch.setattr(demo, "live", lambda *_, start=None: begun.append(start))
+    with pytest.raises(SystemExit):
+        app.demo(tmp_path, ANYWHERE, ANYWHERE)
+    oldest = min((tmp_path / "exposures").iterdir()).name
+    history = datetime.strptime(f"{oldest.removesuffix('.parquet')}+0000", "%Y%m%dT%H%M%S.%f%z")
+    assert begun == [history + timedelta(minutes=3)]
