@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -19,6 +20,8 @@ import pyarrow.parquet as pq
 from monitor.core.errors import ExpectedError
 from monitor.simulate.endpoint import VARIANTS
 from monitor.simulate.traffic import Simulator, Traffic
+
+log = logging.getLogger(__name__)
 
 SEED: Final = 20260101
 RATE: Final = 20.0  # requests a second
@@ -266,6 +269,7 @@ def live(
     """Append a batch every `every` seconds until `stop_event` is set; some leak a blacklisted item.
 
     Each batch starts where the last one ended (the first at `start`, default now), so a pause leaves no hole.
+    A batch that cannot be written, as on a full disk, is a warning, and its time belongs to the next batch.
     The first leak comes `first_leak` seconds after the start, later ones `leak_every` seconds apart on
     average (between half and one and a half times that).
     """
@@ -278,7 +282,11 @@ def live(
         if now <= last:  # the clock was set back: wait until it catches up
             continue
         last = max(last, now - KEEP)  # older traffic would be deleted at once
-        write_batch(folder, last, now, rate=rate, rng=rng, simulator=simulator, blacklisted=now >= leak)
+        try:
+            write_batch(folder, last, now, rate=rate, rng=rng, simulator=simulator, blacklisted=now >= leak)
+        except OSError as error:
+            log.warning("the demo's traffic cannot be written, and is tried again: %s", error)
+            continue
         if now >= leak:
             leak = now + timedelta(seconds=leak_every * (0.5 + rng.random()))
         last = now

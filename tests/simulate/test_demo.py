@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import errno
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import DEFAULT, Mock
 
 import numpy as np
 import pandas as pd
@@ -144,6 +145,19 @@ def test_batches_join_without_gap_or_overlap_when_the_clock_jumps(tmp_path: Path
     assert names[1:] == ["20260301T120007.000000.parquet", "20260301T120009.000000.parquet",
                          "20260301T120012.000000.parquet"]  # fmt: skip
     assert exposures(tmp_path).duplicated(["request_id", "position"]).sum() == 0
+
+
+def test_live_goes_on_once_the_disk_has_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    demo.prepare(tmp_path, NOW, history=timedelta(seconds=10), traffic=SMALL)
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(demo, "write_batch", Mock(wraps=demo.write_batch, side_effect=[full, full, DEFAULT]))
+    run_live(tmp_path, [2.0] * 3)
+    assert caplog.text.count("No space left on device") == 2
+    names = sorted(f.name for f in (tmp_path / "exposures").glob("*.parquet"))
+    assert names[1:] == ["20260301T120007.000000.parquet"]
+    assert exposures(tmp_path).ts.max() > pd.Timestamp("2026-03-01 12:00:11")
 
 
 def test_old_batches_are_removed(tmp_path: Path) -> None:
