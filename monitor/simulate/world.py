@@ -111,7 +111,7 @@ class World:
         found = {
             "a world begins at midnight, UTC": self.start.utcoffset() != timedelta(0)
             or self.start.time() != time(),
-            "the seed is not negative": self.seed < 0,
+            "the seed lies within 0 and 2 ** 64 - 1": not 0 <= self.seed < 2**64,
             "a world has scenes, and each has a name of its own": not names or len(set(names)) < len(names),
             "a world has arms, and each has a name of its own": not self.arms
             or len(set(self.arms)) < len(self.arms),

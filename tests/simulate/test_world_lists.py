@@ -95,6 +95,7 @@ def test_spans_that_follow_each_other_join_and_others_do_not():
         ({"start": datetime(2026, 1, 5, 1, tzinfo=UTC)}, "midnight"),
         ({"start": datetime(2026, 1, 5)}, "midnight"),
         ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
         ({"scenes": ()}, "scenes"),
         ({"scenes": (Scene("a", 1.0), Scene("a", 2.0))}, "scenes"),
         ({"arms": ()}, "arms"),
