@@ -80,8 +80,10 @@ class Simulation:
 
     def hour(self, start: datetime) -> Hour:
         """All logs of an hour. You may change them before `deliver` cuts them into files."""
+        number = self.world.hour_of(start)
+        start = self.world.moment(number)  # UTC, as in the names of files
         lists = self.lists(start)
-        visited = visits(self.world, self.world.hour_of(start))
+        visited = visits(self.world, number)
         return Hour(
             start, lists, self.feedback(lists), self.samples(start), self.catalog(start),
             self.search(start), visited,

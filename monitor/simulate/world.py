@@ -104,6 +104,8 @@ class World:
     def __post_init__(self) -> None:
         for wrong in self._mistakes():
             raise ValueError(wrong)
+        # In a zone with summer time, an hour would be repeated.
+        object.__setattr__(self, "start", self.start.astimezone(UTC))
 
     def _mistakes(self) -> list[str]:
         names = [scene.name for scene in self.scenes]

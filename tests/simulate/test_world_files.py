@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import duckdb
 import numpy as np
@@ -42,6 +43,13 @@ def test_the_files_of_an_hour_hold_all_its_rows_once():
     assert pa.concat_tables([one.table for one in of(files, "feedback")]).equals(hour.feedback)
     assert of(files, "catalog")[0].table.equals(hour.catalog)
     assert sum(one.table.num_rows for one in of(files, "samples")) == hour.samples.num_rows
+
+
+def test_the_names_of_files_are_of_utc_whatever_the_zone_of_the_hour_that_is_asked_for():
+    simulation = Simulation(PLAIN)
+    start = PLAIN.moment(20)
+    files = simulation.files(start.astimezone(ZoneInfo("Asia/Kolkata")))
+    assert [(one.log, one.name) for one in files] == [(one.log, one.name) for one in simulation.files(start)]
 
 
 def test_a_file_arrives_right_after_its_quarter_of_an_hour():

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from monitor.simulate.lists import Lists, join, to_exposures
+from monitor.simulate.lists import Lists, join, micros, to_exposures
 from monitor.simulate.world import Scene, World
 
 WORLD = World(scenes=(Scene("home", 1.0), Scene("search", 1.0)), length=3)
@@ -143,3 +144,12 @@ def test_hours_are_numbered_from_the_start_of_the_world():
         world.hour_of(world.start + timedelta(minutes=30))
     with pytest.raises(ValueError, match="no full hour"):
         world.hour_of(world.start - timedelta(hours=1))
+
+
+def test_a_world_counts_hours_of_utc_whatever_the_zone_of_its_start():
+    london = World(
+        start=datetime(2026, 3, 28, tzinfo=ZoneInfo("Europe/London"))
+    )  # summer time begins in a day
+    assert london.start.tzinfo is UTC
+    hours = [micros(london.moment(hour)) for hour in range(48)]
+    assert np.unique(np.diff(hours)).tolist() == [3_600_000_000]

@@ -45,7 +45,8 @@ class Struck(Simulation):
     def __init__(self, healthy: Simulation, incident: Incident, size: float, since: datetime) -> None:
         super().__init__(healthy.world)
         self._first = healthy.world.hour_of(since)
-        self._healthy, self._incident, self._size, self._since = healthy, incident, size, since
+        self._healthy, self._incident, self._size = healthy, incident, size
+        self._since = self.world.moment(self._first)
 
     def catalog(self, at: datetime) -> pa.Table:
         table = super().catalog(at)

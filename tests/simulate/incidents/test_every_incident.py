@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -290,6 +291,15 @@ def test_random_numbers_depend_only_on_hour_stage_and_incident(healthy):
 def test_an_incident_begins_with_a_full_hour_of_the_world(healthy):
     with pytest.raises(ValueError, match="full hour"):
         Struck(healthy, INCIDENTS["blacklist"], 1, SINCE + timedelta(minutes=1))
+
+
+def test_the_day_before_an_incident_has_24_hours_also_on_the_day_of_a_clock_change():
+    world = replace(SHOP, start=datetime(2026, 3, 27, tzinfo=UTC))
+    since = datetime(2026, 3, 29, 12, tzinfo=UTC)
+    local = since.astimezone(ZoneInfo("Europe/London"))
+    stale = INCIDENTS["lists_stale"]
+    found = [Struck(Simulation(world), stale, 1.0, at).lists(since) for at in (local, since)]
+    assert not differing(*found)
 
 
 def test_clicks_are_changed_one_hour_at_a_time(strike):
