@@ -27,6 +27,8 @@ def by_robots(table: pa.Table, lists: Lists, moment: StruckHour) -> pa.Table:
     The users are the same in every hour and click on shown items again and again. An hour without lists for
     them has no such clicks.
     """
+    if moment.size >= 1.0:
+        raise ValueError("five users cannot make all clicks: others click too")
     rows = filled(lists)
     own = rows[lists.users[rows] < ROBOTS]
     count = int(len(table) * moment.size / (1.0 - moment.size) + 0.5)

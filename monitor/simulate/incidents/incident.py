@@ -110,6 +110,11 @@ class Incident:
     deliver: DeliverStage | None = field(default=None, repr=False)
     operation: Operation | None = None
 
+    @property
+    def is_share(self) -> bool:
+        """Whether the knob is a share, from 0 to 1."""
+        return "share" in self.knob
+
 
 def sizes(small: float, middle: float, large: float) -> dict[Size, float]:
     """The number of the knob at each size.

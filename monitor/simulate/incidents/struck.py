@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from datetime import datetime
 from enum import IntEnum
@@ -34,18 +35,26 @@ class Struck(Simulation):
     pipeline delays them too.
 
     Args:
-        healthy: the simulation without it.
+        healthy: the simulation without any incident.
         incident: one of `catalogue.INCIDENTS`.
         size: the number of the incident's knob, such as one of its `sizes`.
         since: the full hour in which it begins.
 
-    Raises ValueError if `since` is not a full hour of the world.
+    Raises ValueError if `since` is not a full hour of the world, if the size is not one of the knob, or if
+    `healthy` has an incident already.
     """
 
     def __init__(self, healthy: Simulation, incident: Incident, size: float, since: datetime) -> None:
+        if isinstance(healthy, Struck):
+            raise ValueError(f"a simulation has one incident, and this one has {healthy._incident.name}")
+        if not (math.isfinite(size) and size >= 0 and (size <= 1 or not incident.is_share)):
+            bounds = "from 0 to 1" if incident.is_share else "0 or more"
+            raise ValueError(f"the size of {incident.name} ({incident.knob}) is {bounds}, got {size}")
         super().__init__(healthy.world)
         self._first = healthy.world.hour_of(since)
-        self._healthy, self._incident, self._size = healthy, incident, size
+        self._healthy: Simulation = healthy
+        self._incident: Incident = incident
+        self._size = size
         self._since = self.world.moment(self._first)
 
     def catalog(self, at: datetime) -> pa.Table:

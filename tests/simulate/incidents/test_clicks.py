@@ -38,6 +38,11 @@ def test_five_users_have_the_given_share_of_all_clicks(size, share, healthy, hou
     assert set(found.event) == {"click"}
 
 
+def test_robots_that_make_all_clicks_are_refused(hour, strike):
+    with pytest.raises(ValueError, match="five users cannot make all clicks"):
+        strike("click_fraud", 1.0).feedback(hour)
+
+
 def test_robots_are_the_same_five_users_in_every_hour(healthy, strike):
     struck, found = strike("click_fraud", "large"), []
     for number in (0, 7, 30):

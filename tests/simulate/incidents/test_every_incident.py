@@ -293,6 +293,24 @@ def test_an_incident_begins_with_a_full_hour_of_the_world(healthy):
         Struck(healthy, INCIDENTS["blacklist"], 1, SINCE + timedelta(minutes=1))
 
 
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        *(("lists_short", 1.1), ("click_fraud", 1.1), ("lists_short", -0.1)),
+        *(("blacklist", -1), ("blacklist", float("inf")), ("blacklist", float("nan"))),
+    ],
+)
+def test_a_size_that_the_knob_cannot_have_is_refused(name, size, healthy):
+    with pytest.raises(ValueError, match=f"the size of {name} .* got {size}"):
+        Struck(healthy, INCIDENTS[name], size, SINCE)
+
+
+def test_an_incident_in_a_simulation_that_has_one_is_refused(healthy):
+    first = Struck(healthy, INCIDENTS["blacklist"], 1, SINCE)
+    with pytest.raises(ValueError, match="one incident, and this one has blacklist"):
+        Struck(first, INCIDENTS["expired"], 1, SINCE)
+
+
 def test_the_day_before_an_incident_has_24_hours_also_on_the_day_of_a_clock_change():
     world = replace(SHOP, start=datetime(2026, 3, 27, tzinfo=UTC))
     since = datetime(2026, 3, 29, 12, tzinfo=UTC)
