@@ -20,6 +20,10 @@ hour in which it begins; everything else stays the same, byte for byte. Each inc
 given number of windows of an hour. The middle and the large size must be caught; if a single row is enough,
 the small one too.
 
+An incident changes nothing where it has nothing to work with. `blacklist` and `expired` need such items in
+the catalog, `sample_ratio_mismatch` needs a second arm, and `category_takeover` needs as many items of one
+category as a list is long. `lists_stale` and `novelty_gone` need users who came in the day before.
+
 A simulation with an incident in it:
 
 ```python

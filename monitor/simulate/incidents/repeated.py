@@ -53,7 +53,7 @@ INCIDENTS: Final = (
         name="novelty_gone",
         title="Nothing new to see",
         says="Candidates come only from the user's own past: the lists change, but all their items were "
-        "shown to this user the day before.",
+        "shown to this user the day before. Where one of them has expired since, the list is new.",
         knob="share of the users who see nothing new",
         sizes=sizes(0.1, 0.4, 1.0),
         caught_by=(

@@ -103,7 +103,8 @@ INCIDENTS: Final = (
     Incident(
         name="score_saturated",
         title="Scores are saturated",
-        says="Logits are so large that the best items all score exactly 1, and their order is lost.",
+        says="Logits are so large that the best items all score exactly 1: the scores no longer tell which "
+        "of them is better. Lists keep their order.",
         knob="share of the scores that are exactly 1",
         sizes=sizes(0.02, 0.2, 0.8),
         caught_by=(Caught("RecsysSoftRuleViolated", rule="score_saturated"), _CHANGED),

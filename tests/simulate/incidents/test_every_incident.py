@@ -258,6 +258,26 @@ def test_an_hour_of_empty_lists_is_unchanged(name, hour, healthy):
     assert set(differing(incident.lists(blank, moment), blank)) <= {"arms", "buckets"}
 
 
+@pytest.mark.parametrize(
+    ("name", "lacks"),
+    [
+        ("blacklist", {"blacklisted": 0}),
+        ("expired", {"expired": 0}),
+        ("sample_ratio_mismatch", {"arms": ("all",)}),
+        ("category_takeover", {"items": 24, "short_share": 0.0}),
+        ("lists_stale", {}),
+        ("novelty_gone", {}),
+    ],
+)
+def test_an_incident_that_lacks_what_the_page_names_changes_nothing(name, lacks):
+    world = replace(SHOP, **lacks)
+    since = SINCE if lacks else world.start  # nobody came before the world began
+    healthy = Simulation(world)
+    struck = Struck(healthy, INCIDENTS[name], INCIDENTS[name].sizes["large"], since)
+    assert f"`{name}`" in page().split("## blacklist")[0]
+    assert not differing(struck.lists(since), healthy.lists(since))
+
+
 @pytest.mark.parametrize("name", [name for name, one in INCIDENTS.items() if one.lists or one.feedback])
 def test_the_healthy_simulation_is_not_modified(name, hour, healthy):
     incident = INCIDENTS[name]
