@@ -306,7 +306,10 @@ def demo(
             target=live, args=(folder, stop), kwargs={"start": begun}, name="demo", daemon=True
         )
         writer.start()
-        code = _serve(path)
+        try:
+            code = _serve(path)
+        except ServeError as error:
+            raise typer.BadParameter(str(error), param_hint="--listen") from None
         stop.set()
         writer.join(5)
     finally:

@@ -9,8 +9,10 @@ from threading import Event
 from typing import Any
 
 import pytest
+import typer
 
 from monitor.cli import app
+from monitor.service.web.server import ServeError
 from monitor.simulate import demo
 
 ANYWHERE = "127.0.0.1:0"
@@ -47,3 +49,15 @@ def test_the_live_traffic_begins_where_the_history_ends(
     oldest = min((tmp_path / "exposures").iterdir()).name
     history = datetime.strptime(f"{oldest.removesuffix('.parquet')}+0000", "%Y%m%dT%H%M%S.%f%z")
     assert begun == [history + timedelta(minutes=3)]
+
+
+def test_an_address_in_use_names_the_option_that_chooses_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def serve(_: Path) -> int:
+        raise ServeError("cannot listen on 127.0.0.1:9108: in use")
+
+    monkeypatch.setattr(app, "_serve", serve)
+    with pytest.raises(typer.BadParameter, match="cannot listen on 127") as refused:
+        app.demo(tmp_path, ANYWHERE, ANYWHERE)
+    assert refused.value.param_hint == "--listen"
