@@ -20,12 +20,16 @@ _MEMORY_HOURS = 240  # the longest such time
 class People:
     """The users of a world.
 
+    Raises ValueError if the buckets cannot be divided evenly among its arms.
+
     >>> people = People(World(users=100))
     >>> bool(people.draw(np.random.default_rng(1), 0, 50).max() < people.newcomers(0)[1])
     True
     """
 
     def __init__(self, world: World) -> None:
+        if BUCKETS % len(world.arms):
+            raise ValueError(f"{BUCKETS} buckets do not divide evenly into {len(world.arms)} arms")
         self._world = world
         self._cumulated = np.cumsum(zipf(world.users, world.user_skew))
 

@@ -58,6 +58,11 @@ def test_the_arms_have_equal_shares_and_users_stay_in_their_arm():
     assert thirds / 20_000 == pytest.approx([1 / 3] * 3, abs=0.02)
 
 
+def test_arms_that_cannot_have_equal_parts_are_refused():
+    with pytest.raises(ValueError, match="120 buckets do not divide evenly into 7 arms"):
+        People(World(arms=tuple("abcdefg")))
+
+
 def test_the_buckets_are_filled_evenly():
     counts = np.bincount(People(World()).buckets(np.arange(100_000)), minlength=BUCKETS)
     assert len(counts) == BUCKETS
