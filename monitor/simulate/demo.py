@@ -309,7 +309,11 @@ def _check_free(base: Path, config: Path) -> None:
 def _end_of_earlier(base: Path) -> datetime | None:
     """Where the traffic of an earlier demo ends; None without one."""
     for path in sorted((base / "exposures").glob("*.parquet"), reverse=True):
-        newest: datetime | None = pc.max(pq.read_table(path, columns=["ts"])["ts"]).as_py()
+        try:
+            newest: datetime | None = pc.max(pq.read_table(path, columns=["ts"])["ts"]).as_py()
+        except pa.ArrowInvalid:  # cut off when the machine lost its power
+            path.unlink()
+            continue
         if newest is not None:
             return newest.replace(tzinfo=UTC) + timedelta(microseconds=1)
     return None

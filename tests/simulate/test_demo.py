@@ -91,6 +91,15 @@ def test_a_copy_of_the_config_of_a_demo_makes_no_folder_that_of_a_demo(tmp_path:
         demo.prepare(tmp_path, NOW, traffic=SMALL)
 
 
+def test_a_demo_goes_on_after_a_power_failure_that_left_a_file_without_rows(tmp_path: Path) -> None:
+    demo.prepare(tmp_path, NOW, traffic=SMALL)
+    empty = tmp_path / "exposures" / "20260301T120007.000000.parquet"
+    empty.touch()
+    demo.prepare(tmp_path, NOW + timedelta(seconds=10), traffic=SMALL)
+    assert not empty.exists()
+    assert exposures(tmp_path).ts.max() > pd.Timestamp("2026-03-01 12:00:15")
+
+
 def test_a_demo_that_was_interrupted_while_it_wrote_its_history_can_be_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
