@@ -9,7 +9,9 @@ from datetime import date, datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A lasting change of the level: from `at` on, all requests are multiplied by 1 + `change`.
+    """A lasting change of the level: all requests are multiplied by 1 + `change`.
+
+    It begins with the first hour that starts at `at` or later.
 
     >>> Step(datetime.fromisoformat("2026-02-03T10:00:00Z"), -0.1).change
     -0.1

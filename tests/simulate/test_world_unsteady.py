@@ -38,6 +38,12 @@ def test_a_step_changes_all_requests_from_its_hour_on_and_stays() -> None:
     assert ratio[30:] == pytest.approx(np.full((2 * WEEK - 30, 2), 0.92))
 
 
+def test_a_step_within_an_hour_begins_with_the_next() -> None:
+    stepped = replace(PLAIN, steps=(Step(PLAIN.start + 5.5 * HOUR, 0.2),))
+    ratio = expected(stepped, 24)[:, 0] / expected(PLAIN, 24)[:, 0]
+    assert ratio == pytest.approx(np.repeat([1.0, 1.2], [6, 18]))
+
+
 def test_steps_add_up_and_are_in_the_logs() -> None:
     steps = (Step(SMALL.start + 5 * HOUR, 0.2), Step(SMALL.start + 10 * HOUR, 0.5))
     ratio = requests(replace(SMALL, steps=steps), 0, 24) / requests(SMALL, 0, 24)
