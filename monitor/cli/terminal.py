@@ -187,6 +187,12 @@ def prepare_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+def show_traceback() -> None:
+    """Print the traceback of the error at hand, if the environment asks for it."""
+    if os.environ.get(DEBUG_VARIABLE):
+        errors.print(escape(redact(traceback.format_exc())))
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
     """End every failure with a sentence that says what to do, and an exit code, never with a traceback."""
@@ -204,8 +210,7 @@ def guarded() -> Iterator[None]:
         if was_asked():
             note("interrupted")
             sys.exit(INTERRUPTED)
-        if os.environ.get(DEBUG_VARIABLE):
-            errors.print(escape(redact(traceback.format_exc())))
+        show_traceback()
         if isinstance(exc, ExpectedError):
             fail(exc.advice)
         if isinstance(exc, OSError) and exc.errno in _NO_SPACE:

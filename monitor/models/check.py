@@ -22,7 +22,7 @@ from monitor.models.causes import explain
 from monitor.models.features import ProfileCache, features_in_service, scores_of_pairs
 from monitor.models.samples import FileKey, Samples, SampleTables, values_of
 from monitor.models.specs import PAIR_LABEL, PAIRS
-from monitor.models.split_results import SIDES, gap_result, split_results
+from monitor.models.split_results import NOT_DIAGNOSED, SIDES, gap_result, split_results
 from monitor.models.splits import Sums, measure_splits
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.check import Check, Recommender, WindowJob
@@ -83,18 +83,18 @@ class ModelsCheck(Check[WindowJob]):
         finally:
             self._samples.release(engine)
 
-    def failed(self, why: str) -> list[Result]:
+    def failed(self, why: str, wanted: str | None = None) -> list[Result]:
         """The results so far if features, scores or causes failed; else an error for each gap.
 
         A measured gap stays as it is: that nobody knows its cause is no reason to take a violation back.
         """
         if self._found:
-            unknown = f"its features, scores and causes are not all known: {why}"
+            unknown = f"{NOT_DIAGNOSED}: {why}"
             return [
                 replace(one, detail=sentences(one.detail, unknown)) if one.kind is ResultKind.GAP else one
                 for one in self._found
             ]
-        models = self._reference.newest[: self._settings.models.newest]
+        models = self._judged(Sums()) if wanted is None else [wanted]
         gaps = [gap for model in models for gap in self._gaps(model, Sums())]
         return [replace(gap, status=Status.ERROR, detail=why) for gap in gaps]
 

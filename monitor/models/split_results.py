@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from monitor.core.columns import ONLINE, TEST, TRAIN
 from monitor.core.results import Result, ResultKind, Status
@@ -22,6 +23,23 @@ from monitor.statistics.effects import ratio_delta, ratio_within
 
 SIDES: Mapping[specs.Pair, tuple[str, str]] = {"train_test": (TRAIN, TEST), "test_online": (TEST, ONLINE)}
 """The splits of a pair; the first should have the same AUC or a higher one."""
+
+NOT_DIAGNOSED: Final = "its features, scores and causes are not all known"
+"""What the detail of a gap says if the diagnosis failed."""
+
+
+def unexplained(gap: Result) -> str:
+    """Why a violated gap without a cause has none.
+
+    >>> gap = Result(metric="auc_gap", labels={}, definition="", status=Status.VIOLATED)
+    >>> unexplained(gap)
+    'No cause was found that clearly explains it.'
+    >>> unexplained(replace(gap, detail=f"AUC 0.9 (test) and 0.8 (online); {NOT_DIAGNOSED}: out of memory"))
+    'Its causes are not known, because the diagnosis failed.'
+    """
+    if NOT_DIAGNOSED in gap.detail:
+        return "Its causes are not known, because the diagnosis failed."
+    return "No cause was found that clearly explains it."
 
 
 def builder(spec: MetricSpec, metrics: MetricSettings, models: ModelSettings, **labels: str) -> ResultBuilder:

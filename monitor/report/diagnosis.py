@@ -18,6 +18,7 @@ from monitor.metrics.scores.calibration import CALIBRATION, LOG_LOSS
 from monitor.metrics.scores.user_auc import USER_AUC
 from monitor.models.feature_specs import DISTANCES, FEATURE_DISTANCE, FEATURE_LABEL, FEATURE_SKEW
 from monitor.models.specs import SAMPLE_ROWS
+from monitor.models.split_results import unexplained
 from monitor.report.causes import share_bound
 from monitor.report.judged import Judged
 from monitor.report.numbers import number, share, window
@@ -82,7 +83,7 @@ def _lines(results: Sequence[Result], width: int) -> Iterator[Text]:
         for one in causes:
             yield from _cause(one, width)
         if gap.status is Status.VIOLATED and not causes:
-            yield from _indented("no cause was found that clearly explains it", width)
+            yield from _indented(unexplained(gap), width)
     yield from _features([one for one in whole if FEATURE_LABEL in one.labels and one.value is not None])
 
 

@@ -14,7 +14,7 @@ from monitor.history.snapshot import Series
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
 from monitor.models.feature_specs import DISTANCES, SCORE_DISTANCE
 from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL, SAMPLE_ROWS
-from monitor.models.split_results import SIDES
+from monitor.models.split_results import SIDES, unexplained
 from monitor.report import rows
 from monitor.report.causes import by_share, cause_name, explains, share_text
 from monitor.report.runbooks import runbook_address
@@ -94,11 +94,11 @@ def causes_of(gap: Series, series: Iterable[Series]) -> list[Series]:
 def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str) -> GapView:
     """The view of a gap. `series` are all series of its model."""
     causes = causes_of(gap, series)
-    unexplained = ""
+    why = ""
     if gap.standing is Status.VIOLATED and not causes:
-        unexplained = "No cause was found that clearly explains it."
+        why = unexplained(gap.result)
         if gap.result.status is not Status.VIOLATED:
-            unexplained = (
+            why = (
                 "The interval of the last window's gap is not wholly above the bound, so the gap was not "
                 "explained again. It stays violated until a window clears it."
             )
@@ -112,7 +112,7 @@ def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str
     return GapView(
         row=rows.named_row(gap, now, name=pair_name(pair)),
         causes=tuple(cause_view(one, docs_url) for one in causes),
-        unexplained=unexplained,
+        unexplained=why,
         distances=tuple((distance_name(one), measure(one)) for one in known),
     )
 

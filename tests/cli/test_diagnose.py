@@ -169,3 +169,39 @@ def test_standard_output_holds_only_the_results_even_if_a_scorer_prints(world, o
     assert "noise" not in quiet.err
     for when in ("at import", "at a call"):
         assert [way for way in WAYS if f"noise: {way} {when}" not in noisy.err] == []
+
+
+BROKEN = """\
+import monitor.models.check as check
+from monitor.cli.app import main
+
+def fails(*_):
+    raise RuntimeError("no such leaf")
+
+setattr(check, {step!r}, fails)
+main()
+"""
+
+
+@pytest.mark.parametrize("step", ["explain", "features_in_service"])
+def test_a_diagnosis_that_fails_shows_the_gaps_that_are_known(world, step):
+    (world / "shop.yaml").write_text(CONFIG.format(models="{}"))
+    ran = run_monitor("diagnose", "--config", "shop.yaml", cwd=world, code=BROKEN.format(step=step))
+    shown = " ".join(ran.out.split())
+    assert "✗ violated AUC test minus online 0.0926" in shown
+    assert "its features, scores and causes are not all known: no such leaf" in shown
+    assert "Its causes are not known, because the diagnosis failed." in shown
+    assert "shop: the diagnosis failed: no such leaf" in ran.err
+    assert (ran.code, "bug" in ran.err, "No cause" in ran.out) == (1, False, False)
+
+
+def test_where_the_diagnosis_fails_no_exit_code_says_that_all_is_well(tmp_path):
+    write_world(tmp_path / "samples", share=0.0, n=2_000)
+    (tmp_path / "shop.yaml").write_text(CONFIG.format(models="{gaps: {test_online: 0.2, train_test: 0.2}}"))
+    how = ("diagnose", "--config", "shop.yaml")
+    assert run_monitor(*how, cwd=tmp_path).code == 0
+    ran = run_monitor(*how, cwd=tmp_path, code=BROKEN.format(step="features_in_service"))
+    assert (ran.code, "the diagnosis failed: no such leaf" in ran.err) == (3, True)
+    ran = run_monitor(*how, "--model", "ranker-v7", cwd=tmp_path, code=BROKEN.format(step="measure_splits"))
+    assert (ran.code, ran.out) == (3, "")
+    assert "no such leaf" in ran.err

@@ -11,6 +11,7 @@ import pytest
 from monitor.core.results import Result, ResultKind, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
 from monitor.models.diagnosis.case import CAUSES
+from monitor.models.split_results import NOT_DIAGNOSED
 from monitor.report.fleet import Fleet
 from monitor.report.links import Sites, alert_labels
 from monitor.report.page import RecommenderView, recommender_page
@@ -122,6 +123,11 @@ def test_a_violated_gap_whose_last_window_was_not_violated_is_not_explained_agai
 def test_a_violated_gap_without_a_cause_is_reported_and_an_ok_gap_is_not():
     assert only([violated_gap("v")]).gaps[0].unexplained == "No cause was found that clearly explains it."
     assert only([gap("test_online", "v", value=0.0, samples=9)]).gaps[0].unexplained == ""
+
+
+def test_a_gap_whose_diagnosis_failed_is_not_said_to_have_no_cause():
+    failed = replace(violated_gap("v"), detail=f"{NOT_DIAGNOSED}: out of memory")
+    assert only([failed]).gaps[0].unexplained == "Its causes are not known, because the diagnosis failed."
 
 
 def test_models_have_a_place_of_their_own_and_their_slices_are_among_the_slices():
