@@ -84,7 +84,7 @@ def anomalies_view(series: Sequence[Series], now: datetime, clock_change: str = 
         drifts=tuple(_drift_row(one, now) for one in _worst_first(drifting)),
         steady=_steady(drifts, len(drifting)),
         clock_change=visible(clock_change, _DETAIL),
-        wide=visible(wide_bands(one.result for one in expected), _DETAIL),
+        wide=visible(wide_bands((one.result, one.window.length) for one in expected), _DETAIL),
     )
 
 

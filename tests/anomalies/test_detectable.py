@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import timedelta
+
 import pytest
 
 from monitor.anomalies.detectable import WIDE, detectable_change, wide_bands
@@ -23,6 +26,10 @@ def band(
     )  # fmt: skip
 
 
+def warned(results: Iterable[Result], window: timedelta = timedelta(hours=1)) -> str:
+    return wide_bands((one, window) for one in results)
+
+
 @pytest.mark.parametrize(
     ("expected", "lower", "upper", "change"),
     [(100.0, 80.0, 130.0, 0.2), (-2.0, -3.0, -1.5, 0.25), (0.0, 0.0, 5.0, None), (None, None, None, None)],
@@ -38,8 +45,8 @@ def test_only_wide_bands_of_whole_counts_are_warned_of():
     narrow = band(100.0, 51.0, 200.0)
     share = band(0.01, 0.0, 0.03, metric="failure")
     part = band(100.0, 10.0, 200.0, dimension="scene", value="home")
-    assert wide_bands([narrow, share, part]) == ""
-    text = wide_bands([narrow, share, part, band(1000.0, 380.0, 3000.0)])
+    assert warned([narrow, share, part]) == ""
+    text = warned([narrow, share, part, band(1000.0, 380.0, 3000.0)])
     assert text.startswith("The band of volume by requests sees no change below 62 %.")
 
 
@@ -54,10 +61,28 @@ def test_only_wide_bands_of_whole_counts_are_warned_of():
     ],
 )
 def test_the_warning_says_why_and_what_helps(given: Result, reason: str):
-    text = wide_bands([given, band(1000.0, 450.0, 9000.0, by="users")])
+    text = warned([given, band(1000.0, 450.0, 9000.0, by="users")])
     assert ", and 1 more" in text
     assert reason in text
     assert "help" in text
+
+
+@pytest.mark.parametrize(
+    ("window", "samples", "knows_little"),
+    [
+        (timedelta(days=1), 30, False),
+        (timedelta(days=1), 13, True),
+        (timedelta(hours=1), 335, True),
+        (timedelta(hours=1), 336, False),
+        (timedelta(minutes=10), 1500, True),
+        (timedelta(minutes=1), 1500, True),
+        (timedelta(minutes=1), 8000, False),  # a band knows no more of them
+    ],
+)
+def test_little_past_is_counted_in_days_not_in_windows(window: timedelta, samples: int, knows_little: bool):
+    text = warned([band(1000.0, 100.0, 9000.0, samples=samples)], window)
+    assert (f"It knows only {samples:,} windows." in text) is knows_little
+    assert ("The values vary this much" in text) is not knows_little
 
 
 @pytest.mark.parametrize(
@@ -70,4 +95,4 @@ def test_the_warning_says_why_and_what_helps(given: Result, reason: str):
     ],
 )
 def test_only_totals_with_enough_requests_are_reported_however_wide_the_band(given: Result, is_said: bool):
-    assert ("A loss of more than half is still reported after 12 windows." in wide_bands([given])) is is_said
+    assert ("A loss of more than half is still reported after 12 windows." in warned([given])) is is_said
