@@ -144,11 +144,13 @@ def changes(values: ArrayLike, weekday: ArrayLike, recent: int) -> Changes | Non
     with np.errstate(divide="ignore", invalid="ignore"):
         alike = np.where(np.outer(size, size) > 0, squares / np.outer(size, size), 0.0)
     np.fill_diagonal(alike, 1.0)
-    level = (design[now][:, :-1] @ fitted[:-1]).mean(axis=0)
+    level, change = (design[now][:, :-1] @ fitted[:-1]).mean(axis=0), fitted[-1]
+    for one in (level, change):  # what is 0 but for rounding would give a huge share of it
+        one[np.abs(one) < _ROUNDING * scale] = 0.0
     return Changes(
         before=level,
-        now=level + fitted[-1],
-        change=fitted[-1],
+        now=level + change,
+        change=change,
         covariance=alike * np.outer(errors, errors),
         df=min(one.df for one in found),
         memory=np.array([one.memory for one in found]),

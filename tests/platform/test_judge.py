@@ -237,3 +237,10 @@ def test_the_definition_changes_with_what_is_compared_and_holds_no_secret():
         == stricter["platform_amount orders search"].definition
     )
     assert plain["substitution orders search"].definition != stricter["substitution orders search"].definition
+
+
+def test_a_recommender_that_began_in_these_days_has_no_share_of_0():
+    found = judged(table(level(0, 300), level(700, -90, 1)))
+    change = found["platform_change orders recommender"]
+    assert (change.status, change.detail) == (Status.UNDEFINED, "the level before is 0 or less")
+    assert "recommender: +300 (+300 to +300)" in found["substitution orders search"].detail

@@ -235,3 +235,12 @@ def test_students_quantile_is_that_of_welch():
     found = welch(Moments(4, 2.5, 5 / 3), Moments(5, 6.0, 10.0))
     half = (found.interval.upper - found.interval.lower) / 2
     assert half == pytest.approx(student(found.df, 0.95) * np.sqrt(5 / 12 + 2))
+
+
+def test_a_level_of_0_is_0_and_not_what_rounding_leaves():
+    own = [0.0] * 28 + [14_049.0] * 7
+    other = [3.1] * 35
+    found = changes(np.column_stack([own, other]), np.arange(35) % 7, 7)
+    assert found is not None
+    assert (found.before[0], found.change[1]) == (0.0, 0.0)
+    assert found.now[0] == pytest.approx(14_049.0)
