@@ -22,11 +22,12 @@ from monitor.anomalies.daily_traffic import requests_by_day
 from monitor.anomalies.model_changes import models_by_day
 from monitor.anomalies.moments import DAY, weekday_of
 from monitor.anomalies.past import Day, Floats, Ints, PastWindows, aligned, markers, read_day, read_windows
-from monitor.anomalies.results import Side, written
+from monitor.anomalies.results import Side
 from monitor.anomalies.series import VOLUME, WHOLE_REQUESTS, BandedSeries
 from monitor.anomalies.specs import DAILY, DEVIATION, DRIFT
 from monitor.anomalies.verdicts import Bools, begun_anew, verdicts
 from monitor.core.digest import digest
+from monitor.core.numbers import number
 from monitor.core.results import Result, Status, Window, worst_status
 from monitor.core.text import plural
 from monitor.history.store import Store
@@ -239,17 +240,17 @@ class DriftCheck(Check[HistoryJob]):
         departed = {BandedSeries.banded(name) for name in left.values()}
         sums = {number: place for place, number in enumerate(added.series.tolist())}
         found = {}
-        for number, name in names.items():
+        for key, name in names.items():
             one = BandedSeries.named(name)
             if one.dimension or not one.is_banded(self._settings):
                 continue
-            definition = f"{DEFINITION};of={digest(f'{definitions[number]} {length}', 12)}"
+            definition = f"{DEFINITION};of={digest(f'{definitions[key]} {length}', 12)}"
             if (
                 one.scale is Scale.COUNT and len(ends) < DAY // length
             ):  # the sum of the remaining windows is not the sum of the day
                 found[one] = _Value(math.nan, math.nan, definition, "maintenance took a part of the day")
                 continue
-            found[one] = _value(one, definition, added, sums.get(number), one in departed, least)
+            found[one] = _value(one, definition, added, sums.get(key), one in departed, least)
         return found
 
     def _in_another_season(self, starts: Sequence[datetime]) -> list[bool]:
@@ -377,7 +378,7 @@ def _results(
 def _detail(before: float, now: float, verdict: _Verdict) -> str:
     if not verdict.drifts:
         return ""
-    moved = f"{_moved(now - before)} from {written(before)} to {written(now)}"
+    moved = f"{_moved(now - before)} from {number(before)} to {number(now)}"
     if verdict.follows:
         return f"{moved}, as the requests {verdict.follows}"
     return f"{moved}, {f'away for {verdict.since} days' if verdict.since > 1 else 'over three days'}"

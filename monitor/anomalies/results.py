@@ -5,24 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from monitor.anomalies.series import BandedSeries
 from monitor.anomalies.specs import DEVIATION, EXPECTED
+from monitor.core.numbers import number
 from monitor.core.results import Result, Status
 from monitor.metrics.family import round12
 
 Side = Literal["above", "below"]
-_DIGITS: Final = 1e15  # from here on float64 does not know all digits before the point
-
-
-def written(value: float) -> str:
-    """A number in a sentence: four significant digits, and all that stand before the point.
-
-    >>> [written(x) for x in (0.0123456, 80.0, 12345.6)]
-    ['0.01235', '80', '12,346']
-    """
-    return f"{value:,.0f}" if 1000 <= abs(value) < _DIGITS else f"{value:.4g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +44,7 @@ class Departure:
         ...           deviation=-6.1, windows=6, change=-0.31).says()
         '80, expected 120 (70 to 170), 31 % lower over 6 windows'
         """
-        measured, expected, lower, upper = map(
-            written, (self.measured, self.expected, self.lower, self.upper)
-        )
+        measured, expected, lower, upper = map(number, (self.measured, self.expected, self.lower, self.upper))
         band = f"{measured}, expected {expected} ({lower} to {upper})"
         if self.windows == 1 or not math.isfinite(self.change):
             return band

@@ -11,6 +11,7 @@ import numpy as np
 
 from monitor.anomalies.past import Floats, read_windows, series_of
 from monitor.core.errors import ExpectedError
+from monitor.core.numbers import number
 from monitor.core.results import Status
 from monitor.core.text import quoted
 from monitor.forecast.days import DayTable, last_day, newest_markers, read_days
@@ -327,19 +328,20 @@ def _of_pair(found: Study, candidate: _Candidate, pair: Pair, more: str = "") ->
         return Forecast(status=Status.NO_DATA, detail=why, **common)
     if predicted.beyond > FARTHEST:
         why = (
-            f"{title} {x:.4g} lies outside of all past days by {100 * predicted.beyond:.0f} % of their "
+            f"{title} {number(x)} lies outside of all past days by {100 * predicted.beyond:.0f} % of their "
             "range: no past day says what happens there"
         )
         return Forecast(status=Status.UNDEFINED, detail=why, beyond=predicted.beyond, **common)
     outside = ""
     if predicted.beyond > 0:
         outside = (
-            f"; {x:.4g} lies outside of all past days by {100 * predicted.beyond:.0f} % of their range, so "
-            "the interval is wider"
+            f"; {number(x)} lies outside of all past days by {100 * predicted.beyond:.0f} % of their range, "
+            "so the interval is wider"
         )
+    value, lower, upper = map(number, (predicted.value, predicted.lower, predicted.upper))
     detail = (
-        f"{pair.target.name} {predicted.value:.4g} ({predicted.lower:.4g} to {predicted.upper:.4g} with "
-        f"{100 * confidence:.0f} %) from {title} {x:.4g}, by {pair.points} past points{outside}{more}"
+        f"{pair.target.name} {value} ({lower} to {upper} with {100 * confidence:.0f} %) "
+        f"from {title} {number(x)}, by {pair.points} past points{outside}{more}"
     )
     return Forecast(
         status=Status.OK, detail=detail, value=predicted.value, lower=predicted.lower,

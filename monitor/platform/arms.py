@@ -14,6 +14,7 @@ from typing import Any, Final
 import ibis.expr.types as ir
 
 from monitor.core.columns import ARM, USER_ID
+from monitor.core.numbers import signed
 from monitor.core.results import Result, Status, Window
 from monitor.core.text import NAME_LENGTH, plural, visible
 from monitor.engines.duckdb import Engine
@@ -377,7 +378,7 @@ def _percent(share: float) -> str:
 
 def _said(found: Difference) -> str:
     lower, upper = found.interval
-    return f"{found.difference:+.4g} ({lower:+.4g} to {upper:+.4g})"
+    return f"{signed(found.difference)} ({signed(lower)} to {signed(upper)})"
 
 
 def _moments(row: Row, column: str) -> Moments | None:

@@ -14,9 +14,10 @@ import numpy as np
 
 from monitor.anomalies.moments import weekday_of
 from monitor.core.digest import digest
+from monitor.core.numbers import number, signed
 from monitor.core.results import Result, Status
 from monitor.core.text import plural
-from monitor.metrics.family import MetricSpec, ResultBuilder, round12
+from monitor.metrics.family import MetricSpec, ResultBuilder
 from monitor.platform import specs
 from monitor.platform.days import DAY, DailyTotals, day_of, zone_of
 from monitor.settings.platform import ALL, DEMAND, OTHERS, OWN, Measured, PlatformSettings
@@ -279,7 +280,7 @@ class PlatformJudge:
         lower, upper = found.interval(place, self._platform.confidence)
         left = f", {found.wild} far from all others left out" if found.wild else ""
         detail = (
-            f"{round12(level):,.6g} a day before, {float(found.now[place]):,.6g} now; "
+            f"{number(level, 6)} a day before, {number(float(found.now[place]), 6)} now; "
             f"{found.days[1]} days against {found.days[0]}{left}; the noise remembers "
             f"{float(found.memory[place]):.2f} of the day before"
         )
@@ -325,5 +326,5 @@ def _moved(found: Changes, place: int, confidence: float) -> str:
     level = float(found.before[place])
     lower, upper = found.interval(place, confidence)
     if level <= 0:
-        return f"{found.change[place]:+,.4g} ({lower:+,.4g} to {upper:+,.4g})"
+        return f"{signed(float(found.change[place]))} ({signed(lower)} to {signed(upper)})"
     return f"{found.change[place] / level:+.1%} ({lower / level:+.1%} to {upper / level:+.1%})"

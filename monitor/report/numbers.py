@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime, timedelta
 
+from monitor.core import numbers
 from monitor.core.results import Window
 
-_DIGITS = 4
-_LARGEST = 16  # digits before the point
-
-
-def number(value: float) -> str:
-    """Four significant digits, no digit before the point lost, and never 0 for a tiny number.
-
-    From 1e16 on a number has an exponent: float64 does not know all of its digits.
-
-    >>> [number(x) for x in (0.0, 12345.678, 2, 0.6180339, 1.2e-7, -0.05, 1.5e300)]
-    ['0', '12,346', '2', '0.618', '1.2e-07', '-0.05', '1.5e+300']
-    """
-    if not math.isfinite(value):
-        return "not a number" if math.isnan(value) else ("infinite" if value > 0 else "-infinite")
-    if value == 0:
-        return "0"
-    magnitude = math.floor(math.log10(abs(value)))
-    if not -4 <= magnitude < _LARGEST:
-        mantissa, _, exponent = f"{value:.{_DIGITS - 1}e}".partition("e")
-        return f"{_trim(mantissa)}e{exponent}"
-    return _trim(f"{value:,.{max(0, _DIGITS - 1 - magnitude)}f}")
+number = numbers.number
 
 
 def share(value: float) -> str:
@@ -125,7 +105,3 @@ def window(span_of_time: Window) -> str:
     """
     start, end = moment(span_of_time.start).removesuffix(" UTC"), moment(span_of_time.end)
     return f"{start} to {end[11:] if start[:10] == end[:10] else end}"
-
-
-def _trim(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from monitor.core.numbers import AS_GIVEN, number
 from monitor.core.results import Result, ResultKind, Status, worst_status
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.metrics import MetricSettings
@@ -84,8 +85,8 @@ def _judge(result: Result, objective: Objective) -> Result:
         return bounded
     interval = ""
     if result.lower is not None and result.upper is not None:
-        interval = f" (interval {result.lower:.6g} to {result.upper:.6g})"
-    detail = f"{result.value:.6g}{interval} is {words}, {bound:g}"
+        interval = f" (interval {number(result.lower, 6)} to {number(result.upper, 6)})"
+    detail = f"{number(result.value, 6)}{interval} is {words}, {number(bound, AS_GIVEN)}"
     return replace(bounded, status=Status.VIOLATED, detail=detail)
 
 

@@ -57,6 +57,19 @@ def test_beyond_all_past_days_the_sentence_says_so_and_far_beyond_there_is_none(
     assert "no past day says what happens there" in far.detail
 
 
+def test_large_numbers_of_a_forecast_are_written_in_full(store: Store) -> None:
+    ndcg, clicks = related()
+    put_days(store, 60, lambda number: 1e6 * ndcg(number), lambda number: 1e6 * clicks(number))
+    usual, beyond, far = (
+        forecast_of(store, settings(), "m9", "ctr", given=given(at)).detail
+        for at in (330_000.0, 410_000.0, 900_000.0)
+    )
+    assert "from ndcg (k=10) 330,000, by 60" in usual
+    assert "; 410,000 lies outside" in beyond
+    assert "ndcg (k=10) 900,000 lies outside" in far
+    assert "e+0" not in usual + beyond + far
+
+
 def test_a_metric_that_does_not_predict_gives_no_forecast(store: Store) -> None:
     put_days(store, 60, related(1)[0], related(2)[1])
     one = forecast_of(store, settings(), "m9", "ctr", given=given(0.33))

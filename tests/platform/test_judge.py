@@ -244,3 +244,10 @@ def test_a_recommender_that_began_in_these_days_has_no_share_of_0():
     change = found["platform_change orders recommender"]
     assert (change.status, change.detail) == (Status.UNDEFINED, "the level before is 0 or less")
     assert "recommender: +300 (+300 to +300)" in found["substitution orders search"].detail
+
+
+def test_large_amounts_are_written_in_full():
+    found = judged(table(level(0, 14_049), level(3_000_000, -14_049, 1)))
+    assert "recommender: +14,049 (+14,049 to +14,049)" in found["substitution orders search"].detail
+    assert "2,994,727 a day before, 2,978,349 now" in found["platform_change orders search"].detail
+    assert "e+0" not in " ".join(one.detail for one in found.values())

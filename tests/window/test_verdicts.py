@@ -57,6 +57,14 @@ def test_an_objective_is_violated_only_if_the_whole_interval_is_beyond_its_bound
     assert ("interval" in judged.detail) == (status is Status.VIOLATED and lower is not None)
 
 
+def test_large_numbers_of_an_objective_are_written_in_full() -> None:
+    of = {"metric": "volume", "labels": {"by": "requests"}}
+    (judged,) = judge([measured(1_204_567.0, **of)], [objective(**of, min=2_000_000)])
+    assert judged.detail == "1,204,567 is below the objective's minimum, 2,000,000"
+    (judged,) = judge([measured(1.0, **of)], [objective(**of, min=1_234_567.5)])
+    assert judged.detail == "1 is below the objective's minimum, 1,234,567.5"
+
+
 def test_an_objective_does_not_judge_slices_of_its_series() -> None:
     others = [
         measured(0.1, labels={"by": "uv"}),

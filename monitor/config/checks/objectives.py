@@ -123,7 +123,7 @@ def _bound(place: str, spec: MetricSpec, one: Objective) -> Iterator[Problem]:
     for side, bound in (("min", one.min), ("max", one.max), ("clear", one.clear)):
         if bound is not None and not low <= bound <= high:
             percent = f"; for {bound:g} % write {bound / 100:g}" if high < bound <= 100 else ""
-            text = f"{spec.name} is {values}, so {bound:g} is out of range{percent}"
+            text = f"{spec.name} is {values}, so {bound:.15g} is out of range{percent}"
             yield Problem(f"{place}.{side}", text)
 
 
@@ -135,8 +135,8 @@ def _clear(place: str, one: Objective) -> Iterator[Problem]:
     if one.clear < bound if side == "min" else one.clear > bound:
         yield Problem(
             f"{place}.clear",
-            f"a violation begins {'below' if side == 'min' else 'above'} {bound:g} and would end before the "
-            f"metric is back there; write at {words} {bound:g}, or leave it out",
+            f"a violation begins {'below' if side == 'min' else 'above'} {bound:.15g} and would end before "
+            f"the metric is back there; write at {words} {bound:.15g}, or leave it out",
         )
 
 

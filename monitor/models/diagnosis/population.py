@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from monitor.core.numbers import number
 from monitor.core.text import VALUE_LENGTH
 from monitor.models.diagnosis.area import Ranking, change
 from monitor.models.diagnosis.case import EVIDENCE, NAMED, Case, Claim, Finding, one_sided, shown
@@ -123,7 +124,7 @@ def never_seen(case: Case, owned: frozenset[str]) -> list[Unseen]:
         if column.levels is None:
             room = 0.01 * (known.max() - known.min())
             new = (values < known.min() - room) | (values > known.max() + room)
-            said = f"outside {known.min():.4g} to {known.max():.4g}"
+            said = f"outside {number(float(known.min()))} to {number(float(known.max()))}"
         else:
             seen = np.unique(known)
             # A name that differs in every row is new in every split.
