@@ -58,10 +58,26 @@ def headline(report: PeriodReport) -> str:
     """The period in one sentence."""
     if report.is_empty:
         return "No window of this period was judged: nothing is known about it."
+    found = _counted(len(report.incidents), "incident")
+    if not report.incidents and _is_blind(report.judged):
+        found = "No incident is known, because nothing was judged"
     return (
-        f"{_counted(len(report.incidents), 'incident')}, {report.incidents_before} in the period before. "
-        f"Windows: {verdicts_text(report.judged, report.not_judged)}."
+        f"{found}; {_incidents_before(report)}. Windows: {verdicts_text(report.judged, report.not_judged)}."
     )
+
+
+def _incidents_before(report: PeriodReport) -> str:
+    """How many incidents the period before had, as far as it was judged."""
+    if not report.incidents_before and _is_blind(report.judged_before):
+        return "nothing is known about the period before"
+    judged, before = (one.total() for one in (report.judged, report.judged_before))
+    known = f" ({plural(before, 'judged window')})" if before < judged else ""
+    return f"{report.incidents_before:,} in the period before{known}"
+
+
+def _is_blind(judged: Counter[Status]) -> bool:
+    """Whether no window has a verdict on the recommender."""
+    return not (judged[Status.OK] or judged[Status.VIOLATED])
 
 
 def verdicts_text(judged: Counter[Status], not_judged: int = 0) -> str:
@@ -92,7 +108,8 @@ def _lines(report: PeriodReport) -> Iterator[str]:
         yield f"  and {_counted(left, 'more change').lower()}"
     for row in [one for one in report.compared if one.size][:3]:
         by = f" ({row.change})" if row.change else ""
-        yield f"{row.name}: {row.now}, before {row.before}{by}".replace("\xa0", " ")
+        windows = f"{plural(row.windows, 'window')}, before {row.windows_before:,}"
+        yield f"{row.name}: {row.now}, before {row.before}{by}; {windows}".replace("\xa0", " ")
 
 
 def _incident_line(one: PastIncident) -> str:
@@ -117,7 +134,7 @@ def _shown(report: PeriodReport) -> dict[str, object]:
     return {
         "name": visible(report.recommender),
         "headline": headline(report),
-        "is_blind": not (report.judged[Status.OK] or report.judged[Status.VIOLATED]),
+        "is_blind": _is_blind(report.judged),
         "before": window(report.before),
         "judged_before": verdicts_text(report.judged_before),
         "cells": cells,

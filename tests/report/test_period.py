@@ -244,11 +244,20 @@ def test_the_summary_for_a_chat_has_incidents_changes_and_the_largest_difference
     lines = as_text([report]).splitlines()
     assert lines[0] == "shop, 2026-03-03 00:00 to 2026-03-04 00:00 UTC"
     assert (
-        lines[1] == f"{len(report.incidents)} incidents, 1 in the period before. Windows: 2 ok, 2 violated."
+        lines[1] == f"{len(report.incidents)} incidents; 1 in the period before. Windows: 2 ok, 2 violated."
     )
     assert "✗ rule blacklist (hard): since 2026-03-03 12:00 UTC, still violated at the end" in lines
     assert any(line.startswith("config: 2026-03-03 00:00 UTC: ") for line in lines)
+    assert lines[-1].endswith("; 4 windows, before 3")
     assert len(lines) < 25
+
+
+def test_a_period_before_that_was_not_judged_is_not_said_to_have_no_incidents(world: Path) -> None:
+    first = read(world, FIRST, FIRST + DAY)
+    (line,) = [one for one in as_text([first]).splitlines() if "period before" in one]
+    assert "; nothing is known about the period before. Windows: " in line
+    longer = read(world, FIRST + DAY / 2, END)
+    assert f"{longer.incidents_before} in the period before (2 judged windows)." in as_text([longer])
 
 
 def test_an_empty_period_says_so_and_is_never_well(world: Path) -> None:
@@ -270,7 +279,9 @@ def test_windows_without_data_know_of_no_incident_and_are_not_said_to_have_none(
     settings = RecommenderSettings.model_validate(
         {"name": "shop", "window": "1d", "logs": {"exposures": {"path": "x"}}}
     )
-    text = Page(as_html([period_report(settings, window, [], [stored], NOW)], NOW)).text
+    report = period_report(settings, window, [], [stored], NOW)
+    text = Page(as_html([report], NOW)).text
+    assert "No incident is known, because nothing was judged; " in as_text([report])
     assert "Windows: 1 no data." in text
     assert "Nothing was judged, so no incident is known." in text
     assert "Nothing was violated" not in text
