@@ -18,7 +18,7 @@ from monitor.anomalies.specs import DEVIATION, EXPECTED
 from monitor.catalogue import ALL_SPECS
 from monitor.core.json_value import iso
 from monitor.core.results import ResultKind, Status, Window
-from monitor.core.text import encodable, visible
+from monitor.core.text import encodable, plural, visible
 from monitor.experiments.specs import EXPERIMENT
 from monitor.history.browse import SeriesKey, StoredRow, rows_of, series_named
 from monitor.history.snapshot import RecommenderState
@@ -340,16 +340,23 @@ def _around(recommender: str, key: SeriesKey, *, span: Window) -> Iterator[tuple
 def _compared(now: Sequence[float], before: Sequence[float], show: Callable[[float], str]) -> str:
     """The mean of this span beside that of a week before; empty without values.
 
-    >>> _compared([2.0, 4.0], [2.0], rows.shower("gini")).replace("\xa0", " ")
+    The numbers of windows are given if they differ, as where the history begins within the week before.
+
+    >>> show = rows.shower("gini")
+    >>> _compared([2.0, 4.0], [1.0, 3.0], show).replace("\xa0", " ")
     'Mean 3, a week before 2 (+50 %). Nothing says here whether that is more than chance.'
+    >>> _compared([2.0, 4.0], [2.0], show).replace("\xa0", " ").split(". ")[0]
+    'Mean 3 of 2 windows, a week before 2 of 1 window (+50 %)'
     """
     known = [value for value in before if math.isfinite(value)]
     if not known:
         return ""
     mean, earlier = math.fsum(now) / len(now), math.fsum(known) / len(known)
     change = f" ({numbers.signed_share(mean / earlier - 1)})" if earlier > 0 else ""
+    differ = len(known) != len(now)
+    of, of_earlier = (f" of {plural(len(one), 'window')}" if differ else "" for one in (now, known))
     return (
-        f"Mean {show(mean)}, a week before {show(earlier)}{change}. "
+        f"Mean {show(mean)}{of}, a week before {show(earlier)}{of_earlier}{change}. "
         "Nothing says here whether that is more than chance."
     )
 

@@ -227,6 +227,8 @@ def test_a_week_before_is_drawn_beside_the_span_and_compared(shop: Recorded) -> 
     early = page(shop.web, f"{SHOP}/metrics/gini?from=2026-01-01&to=2026-01-01T02:00")
     assert 'class="before"' not in early
     assert "a week before 0" not in early
+    both = page(shop.web, f"{SHOP}/metrics/gini?from=2026-01-01&to=2026-01-08T02:00")
+    assert "Mean 0.375 of 4 windows, a week before 0.25 of 2 windows (+50\xa0%)." in both
 
 
 def test_a_span_of_too_many_windows_is_cut_and_says_so(shop: Recorded) -> None:
