@@ -105,6 +105,16 @@ def visible(value: Any, limit: int = MESSAGE_LENGTH) -> str:
     return shown if len(text) <= limit else f"{shown}… ({len(text):,} characters)"
 
 
+def visible_evidence(value: Any, limit: int = VALUE_LENGTH) -> str:
+    """A value of a row of evidence as such a line. Nobody knows how long a value was that is stored cut.
+
+    >>> visible_evidence("x" * 9, limit=4), visible_evidence(fit("x" * 9999, EVIDENCE_LENGTH), limit=4)
+    ('xxxx… (9 characters)', 'xxxx…')
+    """
+    text = str(value)
+    return visible(text, limit) if len(text) < EVIDENCE_LENGTH else f"{visible(text[:limit])}…"
+
+
 def visible_lines(text: str, limit: int = 40) -> str:
     """Our own message that may quote foreign text: its lines stay lines, and those left out are counted.
 

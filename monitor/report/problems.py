@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from monitor.core.columns import EXPOSURES, FEEDBACK, ITEM_ID, MODEL, SCENE
 from monitor.core.results import Status, rank
-from monitor.core.text import plural, visible
+from monitor.core.text import plural, visible, visible_evidence
 from monitor.history.snapshot import LogState, RecommenderState, Series
 from monitor.judging.registry import CHECKS_OF
 from monitor.report import numbers, rows
@@ -24,7 +24,6 @@ from monitor.report.views import Offender, ProblemView, SeriesRow
 _UNJUDGED: Final = (Status.LATE, Status.NO_DATA)
 _NAMED: Final = 5  # of the series that share a row
 _VALUES: Final = 3  # of a column of the evidence
-_LENGTH: Final = 60  # characters of such a value
 _OFFENDERS: Final = {ITEM_ID: "item", SCENE: "scene", MODEL: "model"}
 _STALLED: Final = {EXPOSURES: "RecsysLogStalled", FEEDBACK: "RecsysFeedbackStalled"}
 
@@ -219,7 +218,7 @@ def _offender(name: str, texts: Sequence[str], rows_of_all: int) -> Offender:
     counts = Counter(texts)
     shown = counts.most_common(_VALUES)
     values = tuple(
-        (visible(rows.value_name(text), _LENGTH), f"{count} of {rows_of_all}") for text, count in shown
+        (visible_evidence(rows.value_name(text)), f"{count} of {rows_of_all}") for text, count in shown
     )
     return Offender(name, values, len(counts) - len(shown))
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from monitor.core.columns import ITEM_ID, MODEL, SCENE
 from monitor.core.results import ResultKind
-from monitor.core.text import VALUE_LENGTH, visible
+from monitor.core.text import visible_evidence
 from monitor.history.snapshot import RecommenderState
 from monitor.service.prometheus.families import OFFENDERS
 from monitor.service.prometheus.states import Labels, is_slice, label
@@ -31,7 +31,7 @@ def add_offenders(values: dict[Labels, float], state: RecommenderState, now: dat
         rule = series.result.labels.get("rule", "")
         for column in COLUMNS:
             rows = (row.get(column) for row in violation.result.evidence)
-            found = Counter(visible(value, VALUE_LENGTH) for value in rows if value not in (None, ""))
+            found = Counter(visible_evidence(value) for value in rows if value not in (None, ""))
             # By name where the rows are equal, so that the same evidence gives the same series.
             most = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:OFFENDERS]
             for value, count in most:

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from monitor.core.results import Kind, Status
 from monitor.history.snapshot import RecommenderState, RuleInfo, Series, Snapshot, Violation
+from monitor.report import problems
+from monitor.rules.evidence import readable_rows
 from tests.service.made import LAST, NOW, rule, series
 from tests.service.prometheus.scrapes import find, samples, scrape
 
@@ -52,6 +54,15 @@ def test_the_three_most_frequent_values_of_the_evidence_are_exported_and_no_user
         ("item_id", "a[LF]b"): 1,
         ("scene", "home"): 4,
     }
+
+
+def test_a_long_value_is_not_said_to_be_as_long_as_the_evidence_keeps_it() -> None:
+    kept = readable_rows([{"item_id": "x" * 9999}], salt=None)
+    result = rule("blacklist", status=Status.VIOLATED, value=0.1, violations=9, evidence=kept)
+    (value,) = (value for _, value in offenders(shop(violated(violation=Violation(LAST, result)))))
+    assert value == 60 * "x" + "…"
+    (item,) = problems.offenders(kept, {})
+    assert item.values == ((value, "1 of 1"),)
 
 
 def test_offenders_outlive_the_verdict_for_a_day_and_are_left_out_in_maintenance() -> None:
