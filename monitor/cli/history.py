@@ -71,7 +71,7 @@ def history_gates(
     epilog="Example: recsys-monitor history bands --config shop.yaml --from 2026-02-01\n\n"
     "Fill the history first: recsys-monitor backfill --config shop.yaml --from 2026-01-01 --to 2026-03-01\n\n"
     "Exit codes: 0 printed, 2 a wrong config or usage, no bands, or no history that can be read, 3 the "
-    "history has no window in this span.",
+    "history has no window in this span, or no series has a band there.",
 )
 def history_bands(
     config: ConfigPath,

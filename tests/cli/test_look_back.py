@@ -62,6 +62,7 @@ def test_json_has_a_line_for_each_alert_of_the_span(folder: Path) -> None:
     assert {one["what"] for one in alerts if one["severity"] == "page"} == {"traffic_lost"}
     early = run_monitor(*arguments, "--to", "2026-03-04", cwd=folder)
     assert (early.code, [line for line in early.out.splitlines() if '"page"' in line]) == (0, [])
+    assert "shop: no series had a band yet in 24 of 48 windows; nothing was compared there" in early.err
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,12 @@ def test_json_has_a_line_for_each_alert_of_the_span(folder: Path) -> None:
         ("plain.yaml", ("-r", "shop"), 2, "'shop' does not have bands; write `bands: {}` below the"),
         ("bands.yaml", ("-r", "other"), 2, "no recommender is called 'other'"),
         ("bands.yaml", ("--from", "2027-01-01"), 3, "the history has no window in this span; `backfill`"),
+        (
+            "bands.yaml",
+            ("--to", "2026-03-02T12:00"),
+            3,
+            "no series has a band in the 12 windows of this span, so nothing was compared; a band needs 24",
+        ),
     ],
 )
 def test_what_cannot_be_judged_is_a_sentence(folder: Path, config, more, code, sentence) -> None:
