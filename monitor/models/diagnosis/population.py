@@ -118,12 +118,13 @@ def never_seen(case: Case, owned: frozenset[str]) -> list[Unseen]:
         if case.train is not None and name in case.train.features:
             trained = read_column(name, {"train": case.train.features[name]})
             known = np.concatenate([known, trained.translated("train", column)])
-        known = known[np.isfinite(known)]
+        infinite, known = known[np.isinf(known)], known[np.isfinite(known)]
         if not known.size:
             continue
         if column.levels is None:
             room = 0.01 * (known.max() - known.min())
             new = (values < known.min() - room) | (values > known.max() + room)
+            new &= ~np.isin(values, infinite)  # such as the logarithm of 0, which training had too
             said = f"outside {number(float(known.min()))} to {number(float(known.max()))}"
         else:
             seen = np.unique(known)

@@ -243,6 +243,12 @@ def test_a_new_value_is_named_beside_the_cause_of_the_gap():
     assert found[1].evidence[0]["never_seen"] == pytest.approx(0.36, abs=0.03)
 
 
+def test_an_infinite_value_that_training_had_too_is_not_new():
+    rng = np.random.default_rng(0)
+    better, worse = (np.where(rng.random(ROWS) < 0.2, -np.inf, rng.random(ROWS)) for _ in range(2))
+    assert [one.cause for one in diagnose("test_online", *hidden(log=(better, worse)))] == ["pruned_features"]
+
+
 def test_names_that_are_new_in_every_split_are_not_evidence():
     better, worse = (np.array([f"{side}{at}" for at in range(ROWS)], object) for side in ("a", "b"))
     assert [one.cause for one in diagnose("test_online", *hidden(name=(better, worse)))] == [
