@@ -244,22 +244,23 @@ def _roll_up(judging: OneOff, store: Store, span: Window, now: datetime) -> None
     """Add up the days of a span that was judged."""
     evaluator = judging.evaluator
     name = evaluator.settings.name
-    for check in evaluator.checks:
-        if isinstance(check, RollupCheck):
-            rollups = RollupDays(evaluator.settings, check, evaluator, store)
-            days = rollups.days_in(span, now)
-            before, summary = len(store.evaluated(name, check.name)), SpanSummary("day")
-            with progress(len(days), f"{name}: adding up days") as step:
+    check = next((one for one in evaluator.checks if isinstance(one, RollupCheck)), None)
+    if check is None:
+        return
+    rollups = RollupDays(evaluator.settings, check, evaluator, store)
+    days = rollups.days_in(span, now)
+    before, summary = len(store.evaluated(name, check.name)), SpanSummary("day")
+    with progress(len(days), f"{name}: adding up days") as step:
 
-                def recorded(day: Window, run: CheckRun) -> None:
-                    summary.add(day, run.status or window_status(run.results), run.results)
-                    step(name)
+        def recorded(day: Window, run: CheckRun) -> None:
+            summary.add(day, run.status or window_status(run.results), run.results)
+            step(name)
 
-                while rollups.roll_up(judging.runtime, days, now, recorded=recorded):
-                    end_if_asked()
-            say(f"{name}: added up {plural(len(store.evaluated(name, check.name)) - before, 'new day')}")
-            for line in summary.lines():
-                say(f"  {line}")
+        while rollups.roll_up(judging.runtime, days, now, recorded=recorded):
+            end_if_asked()
+    say(f"{name}: added up {plural(len(store.evaluated(name, check.name)) - before, 'new day')}")
+    for line in summary.lines():
+        say(f"  {line}")
 
 
 def _windows(

@@ -70,7 +70,7 @@ class RollupDays:
         now: datetime,
         judged: Sequence[Window],
         stopping: Callable[[], bool] = lambda: False,
-        recorded: Callable[[Window, CheckRun], None] = lambda day, run: None,
+        recorded: Callable[[Window, CheckRun], None] = lambda _day, _run: None,
     ) -> bool:
         """Add up the last days, as far as they are due. True if some are left for another turn.
 
@@ -109,7 +109,7 @@ class RollupDays:
         days: Sequence[date],
         now: datetime,
         stopping: Callable[[], bool] = lambda: False,
-        recorded: Callable[[Window, CheckRun], None] = lambda day, run: None,
+        recorded: Callable[[Window, CheckRun], None] = lambda _day, _run: None,
     ) -> bool:
         """Add up these days, oldest first, as far as they are due. True if it has to go on.
 
