@@ -12,6 +12,7 @@ from statistics import NormalDist
 
 _MOST_USERS = 10**18
 _MOST_UNEQUAL = 1000
+_MOST_NONCENTRAL = 1e9  # scipy gives NaN above 3e9
 _NORMAL = NormalDist()
 
 
@@ -117,7 +118,7 @@ class Mean:
             return 0.0
         noncentrality = abs(effect) / self.sd / math.sqrt((1 + 1 / plan.ratio) / n)
         bound = float(special.stdtrit(df, plan.tail))
-        return float(special.nctdtr(df, -noncentrality, bound))
+        return float(special.nctdtr(df, -min(noncentrality, _MOST_NONCENTRAL), bound))
 
 
 Metric = Share | Mean

@@ -98,6 +98,12 @@ def test_tiny_effects_need_very_many_users_and_huge_ones_two():
         sample_size(Mean(1.0), 1e-200, Plan())
 
 
+def test_as_many_users_as_the_command_takes_show_a_small_rise_of_a_mean():
+    n = 5 * 10**14
+    two_errors = (1.959964 + 0.841621) * 30.0 * (2 / n) ** 0.5  # the normal distribution holds here
+    assert detectable_effect(Mean(30.0), n, Plan()) == pytest.approx(two_errors, rel=1e-6)
+
+
 def test_one_user_an_arm_has_no_power():
     assert detectable_effect(Mean(1.0), 1, Plan()) is None
     assert detectable_effect(Share(0.05), 1, Plan()) is None
