@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grafana.panels import OURS, SCRAPED, Panel, graph, listed, number, ours
+from grafana.panels import OF_MONITORS, OURS, SCRAPED, Panel, graph, listed, number, ours
 
 NOT_OK = ours('status!="ok"')
 
@@ -134,21 +134,26 @@ def itself() -> Sequence[Panel]:
         graph(
             "Memory",
             "Memory of the monitor's process: what it holds in RAM.",
-            [(f"process_resident_memory_bytes{SCRAPED}", "{{instance}}")],
+            [(f"process_resident_memory_bytes{SCRAPED} {OF_MONITORS}", "{{instance}}")],
             unit="bytes",
         ),
         graph(
             "Processor",
             "Processor time of the monitor's process. 100 % is one core.",
-            [(f"rate(process_cpu_seconds_total{SCRAPED}[$__rate_interval])", "{{instance}}")],
+            [
+                (
+                    f"rate(process_cpu_seconds_total{SCRAPED}[$__rate_interval]) {OF_MONITORS}",
+                    "{{instance}}",
+                )
+            ],
             unit="percentunit",
         ),
         graph(
             "Open files",
             "File descriptors that the monitor's process has open. Dashed: how many it may have.",
             [
-                (f"process_open_fds{SCRAPED}", "{{instance}}"),
-                (f"process_max_fds{SCRAPED}", "{{instance}} limit"),
+                (f"process_open_fds{SCRAPED} {OF_MONITORS}", "{{instance}}"),
+                (f"process_max_fds{SCRAPED} {OF_MONITORS}", "{{instance}} limit"),
             ],
             unit="short",
             dashed=("B",),
@@ -157,7 +162,7 @@ def itself() -> Sequence[Panel]:
         graph(
             "Time since the start",
             "Time since the monitor's process was started.",
-            [(f"time() - process_start_time_seconds{SCRAPED}", "{{instance}}")],
+            [(f"time() - process_start_time_seconds{SCRAPED} {OF_MONITORS}", "{{instance}}")],
             unit="s",
         ),
         listed(

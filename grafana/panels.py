@@ -26,6 +26,8 @@ OURS: Final = '{job=~"$job", instance=~"$instance", recommender=~"$recommender"}
 """Of the chosen recommenders."""
 OF_SLICE: Final = f'{{dimension=~"$dimension", value=~"$slice", {OURS[1:]}'
 """Of the chosen slices of them."""
+OF_MONITORS: Final = f"and on (job, instance) recsys_build_info{SCRAPED}"
+"""After a family that every program has: of the chosen monitors alone, also where all jobs are chosen."""
 DATASOURCE: Final = shapes.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 # The five verdicts and `undefined`, from harmless to harmful; the highest one wins where series are merged.

@@ -46,8 +46,9 @@ def states() -> Sequence[Panel]:
         ),
         number(
             "Monitors up",
-            "Monitors that Prometheus can read.",
-            f"sum(up{SCRAPED})",
+            "Monitors that Prometheus can read, of those that it could read within a day.",
+            # "All" is every job of Prometheus. A monitor that is down has no series but this one.
+            f"sum(up{SCRAPED} and on (job, instance) last_over_time(recsys_build_info{SCRAPED}[1d]))",
         ),
         timeline_of_rules(),
         timeline_of_objectives(),
