@@ -35,8 +35,7 @@ def causes() -> Sequence[Panel]:
         number(
             "Series out of their bands",
             "Series out of their bands, including slices. Alerts fire for causes, not for single series.",
-            f"(sum(recsys_deviation_status{VIOLATED}) or vector(0)) "
-            f"+ (sum(recsys_slice_deviation_status{VIOLATED}) or vector(0))",
+            counted("recsys_deviation_status", VIOLATED, of_slices="recsys_slice_deviation_status"),
         ),
         number(
             "Series with a band",

@@ -109,13 +109,18 @@ def listed(title: str, description: str, expression: str, labels: Sequence[str])
     )
 
 
-def counted(family: str, selector: str, every: str = OURS) -> str:
+def counted(family: str, selector: str, every: str = OURS, *, of_slices: str = "") -> str:
     """How many series of a family of states match the selector: 0, and not nothing, if only others exist.
+
+    Those of the family `of_slices` count too.
 
     >>> counted("recsys_rule_status", '{status="violated"}', "{}")
     'sum(recsys_rule_status{status="violated"}) or 0 * count(recsys_rule_status{})'
     """
-    return f"sum({family}{selector}) or 0 * count({family}{every})"
+    found, known = (
+        " or ".join(f"{name}{of}" for name in (family, of_slices) if name) for of in (selector, every)
+    )
+    return f"sum({found}) or 0 * count({known})"
 
 
 def graph(

@@ -22,8 +22,7 @@ def states() -> Sequence[Panel]:
         number(
             "Objectives violated",
             "Health metrics that are beyond their objective, as a whole or on a slice.",
-            f"(sum(recsys_objective_status{VIOLATED}) or vector(0)) "
-            f"+ (sum(recsys_slice_objective_status{VIOLATED}) or vector(0))",
+            counted("recsys_objective_status", VIOLATED, of_slices="recsys_slice_objective_status"),
             bad_from=1,
         ),
         number(

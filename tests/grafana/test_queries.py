@@ -67,3 +67,22 @@ def test_programs_that_are_no_monitors_do_not_count_as_monitors_that_are_up(tmp_
     assert wrong(tmp_path, expression, others | up, {"{}": 1.0}) == ""
     assert wrong(tmp_path, expression, others | down, {"{}": 0.0}) == ""
     assert wrong(tmp_path, expression, others, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("title", "family"),
+    [("Objectives violated", "objective_status"), ("Series out of their bands", "deviation_status")],
+)
+def test_a_number_of_violations_is_zero_only_if_something_was_judged(
+    title: str, family: str, tmp_path: Path
+) -> None:
+    of_slice = f'dimension="scene", value="home", {MONITOR}'
+    ok = {f'recsys_{family}{{status="ok", recommender="shop", {MONITOR}}}': "1x10"}
+    violated = {
+        f'recsys_{family}{{status="violated", recommender="news", {MONITOR}}}': "1x10",
+        f'recsys_slice_{family}{{status="violated", recommender="shop", {of_slice}}}': "1x10",
+    }
+    for expression in queries(title):
+        assert wrong(tmp_path, expression, {VERSION: "1x10"}, {}) == "", "0 looks as if all were well"
+        assert wrong(tmp_path, expression, ok, {"{}": 0.0}) == ""
+        assert wrong(tmp_path, expression, ok | violated, {"{}": 2.0}) == ""
