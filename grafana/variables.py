@@ -45,7 +45,8 @@ def slices() -> tuple[Variable, ...]:
     """The column by which the traffic is sliced, and values of it."""
     of_dimension = f'{_SLICED}{{dimension=~"$dimension", {OURS[1:]}'
     return (
-        _query("dimension", "Slice by", f"{_SLICED}{OURS}", "dimension"),
+        # Of several values, because Grafana escapes only these: a column may be called `price (EUR)`.
+        _query("dimension", "Slice by", f"{_SLICED}{OURS}", "dimension").multi(True),
         # A value comes from the log and may hold line breaks, which `.` alone does not match.
         _values("slice", "Slice", of_dimension, any_value="(?s:.*)", label="value"),
     )

@@ -74,6 +74,17 @@ def test_all_means_every_series_as_in_the_tests_of_the_queries(board: dict[str, 
 
 
 @EACH
+def test_grafana_escapes_a_value_that_a_query_matches_as_an_expression(board: dict[str, Any]) -> None:
+    """It does so for a variable of several values alone. A column of a log may be called `price (EUR)`."""
+    text = json.dumps(board)
+    for name, variable in variables(board).items():
+        if (
+            re.search(rf'=~\\"[^"]*\${name}\b', text) and name != "recommender"
+        ):  # a name has no such character
+            assert variable["multi"], name
+
+
+@EACH
 def test_template_label_promql_rule(board: dict[str, Any]) -> None:
     queries = {one["name"]: one["query"] for one in board["templating"]["list"] if one["type"] == "query"}
     for query in queries.values():
