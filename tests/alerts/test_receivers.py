@@ -438,12 +438,13 @@ def test_a_refusal_of_a_robot_is_a_failed_notification_and_no_log_shows_a_secret
         assert secret not in delivered.relay.output
 
 
-def rendered(folder: Path, text: str, count: int) -> str:
-    """What a template of Alertmanager makes of so many firing alerts."""
+def rendered(folder: Path, text: str, count: int, *before: dict[str, Any]) -> str:
+    """What a template of Alertmanager makes of so many firing alerts, and of those before them."""
     alert = {"status": "firing", "labels": LABELS, "annotations": NOTES, "startsAt": BEGAN.isoformat()}
     data = {
         "receiver": "page", "status": "firing", "externalURL": "http://alertmanager.test",
-        "groupLabels": {}, "commonLabels": LABELS, "commonAnnotations": NOTES, "alerts": [alert] * count,
+        "groupLabels": {}, "commonLabels": LABELS, "commonAnnotations": NOTES,
+        "alerts": [*before, *[alert] * count],
     }  # fmt: skip
     (folder / "data.json").write_text(json.dumps(data), "utf-8")
     done = subprocess.run(
@@ -464,6 +465,19 @@ def test_ten_alerts_are_shown_and_the_others_counted(tmp_path: Path, name: str) 
     }
     assert counted == {10: [], 11: ["1 more alert"], 13: ["3 more alerts"]}
     assert rendered(tmp_path, text, 13).count("Since: ") == 10
+
+
+@pytest.mark.parametrize("name", ["link", "runbook", "dashboard", "silence"])
+def test_the_links_of_a_message_are_those_of_the_alert_in_its_title(tmp_path: Path, name: str) -> None:
+    """Alertmanager sorts alerts by their labels, so one that has ended may be the first."""
+    ended = {
+        "status": "resolved", "labels": LABELS | {"alertname": "RecsysAnomalySevere"},
+        "annotations": {key: f"{value}ended" for key, value in NOTES.items()},
+        "startsAt": BEGAN.isoformat(), "endsAt": BEGAN.isoformat(),
+    }  # fmt: skip
+    text = f'{{{{ template "recsys.{name}" . }}}}'
+    assert rendered(tmp_path, text, 1, ended) == rendered(tmp_path, text, 1)
+    assert "nded" not in rendered(tmp_path, '{{ template "recsys.title" . }}', 1, ended)
 
 
 def test_the_markdown_of_teams_has_only_our_bold_and_our_links(tmp_path: Path) -> None:
