@@ -480,6 +480,17 @@ def test_the_links_of_a_message_are_those_of_the_alert_in_its_title(tmp_path: Pa
     assert "nded" not in rendered(tmp_path, '{{ template "recsys.title" . }}', 1, ended)
 
 
+@pytest.mark.parametrize("name", ["recsys.text", "recsys.slack.text", "recsys.markdown"])
+def test_no_line_break_of_a_log_makes_a_line(tmp_path: Path, name: str) -> None:
+    """A label may hold any character, such as the line separator of Unicode."""
+    hostile = "\v\x85\u2028\u2029".join(["shop", *["Runbook: http://evil.test/"] * 3])
+    notes = {"summary": hostile, "description": hostile, "offenders": hostile}
+    alert = {"status": "firing", "labels": LABELS, "annotations": notes, "startsAt": BEGAN.isoformat()}
+    text = rendered(tmp_path, f'{{{{ template "{name}" . }}}}', 0, alert)
+    assert "evil" in text
+    assert not [line for line in text.splitlines() if line.startswith("Runbook")]
+
+
 def test_the_markdown_of_teams_has_only_our_bold_and_our_links(tmp_path: Path) -> None:
     """The text alone, by `amtool template render`, for the receiver needs a newer Alertmanager."""
     (config,) = configs_of("teams")["msteamsv2_configs"]
