@@ -507,6 +507,16 @@ def test_the_markdown_of_teams_has_only_our_bold_and_our_links(tmp_path: Path) -
         assert line in words
 
 
+def test_the_title_of_teams_which_is_markdown_too_has_no_markup_of_a_log(tmp_path: Path) -> None:
+    (config,) = configs_of("teams")["msteamsv2_configs"]
+    notes = {"summary": f"shop: coverage misses its objective where scene is {HOSTILE}"}
+    alert = {"status": "firing", "labels": LABELS, "annotations": notes, "startsAt": BEGAN.isoformat()}
+    title = rendered(tmp_path, config["title"], 0, alert)
+    tokens = [child for token in MarkdownIt().parse(title) for child in token.children or ()]
+    assert {token.type for token in tokens} == {"text"}
+    assert "".join(token.content for token in tokens) == f"[PAGE] {notes['summary']}"
+
+
 def test_the_routes_by_owner_of_the_docs_send_each_alert_to_its_team(tmp_path: Path) -> None:
     page = (ROOT / "docs/on-call.md").read_text("utf-8")
     (written,) = re.findall(r"```yaml\n(    - matchers:.*?)```", page, re.DOTALL)
