@@ -332,6 +332,15 @@ def test_the_image_runs_as_the_user_of_the_compose_file_and_asks_for_its_health(
     assert importlib.util.find_spec(asked[3]) is not None
 
 
+def test_the_health_check_can_ask_a_monitor_with_tls() -> None:
+    """Without it the monitor never becomes healthy, and Prometheus waits for ever."""
+    (default,) = re.findall(r"RECSYS_HEALTH_URL=(\S+)", DOCKERFILE)
+    asked = SERVICES["monitor"]["environment"]["RECSYS_HEALTH_URL"]
+    assert asked == f"${{RECSYS_HEALTH_URL:-{default}}}"
+    comments = (ROOT / "deploy" / "compose.logs.yml").read_text("utf-8")
+    assert f"RECSYS_HEALTH_URL={default.replace('http:', 'https:')}" in comments
+
+
 def test_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     for copied in instructions("COPY"):
