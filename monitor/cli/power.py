@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Annotated
 
 import typer
@@ -166,15 +167,16 @@ def _answer(
     users_per_day: int | None,
 ) -> Answer:
     each = replace(plan, alpha=plan.alpha / (arms - 1))
-    weight = 1 + plan.ratio * (arms - 1)
+    ratio = Fraction(str(plan.ratio))  # exact: as a float, 110 / 1.1 is below 100
+    weight = 1 + ratio * (arms - 1)
     reached = plan.power
     if users is None:
         if effect is None:
             raise ValueError("give --effect, or --users to see what effect they can show")
         control = sample_size(metric, effect, each)
-        treatment = math.ceil(control * plan.ratio)
+        treatment = math.ceil(control * ratio)
     else:
-        control, treatment = math.floor(users / weight), math.floor(users / weight * plan.ratio)
+        control, treatment = math.floor(users / weight), math.floor(users / weight * ratio)
         if min(control, treatment) < 1:
             raise ValueError(f"--users {users:,}: too few for {arms} arms")
         if effect is not None:

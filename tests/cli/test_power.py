@@ -68,6 +68,15 @@ def test_means_several_arms_and_unequal_ones(power):
     assert "0.05, one-sided (0.025 a comparison)" in table
 
 
+@pytest.mark.parametrize(
+    ("users", "ratio", "arms"), [(110, "0.1", (100, 10)), (120, "0.2", (100, 20)), (210, "1.1", (100, 110))]
+)
+def test_users_are_divided_by_the_ratio_without_an_error_of_rounding(power, users, ratio, arms):
+    found = answer(power, "--mean", "10", "--sd", "3", "--users", str(users), "--ratio", ratio)
+    assert (found["users_control"], found["users_per_treatment"]) == arms
+    assert found["users"] == users
+
+
 def test_a_mean_of_0_has_no_relative_effect(power):
     found = answer(power, "--mean", "0", "--sd", "3", "--users", "100")
     assert found["relative_effect"] is None
