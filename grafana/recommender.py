@@ -64,7 +64,7 @@ def now() -> Sequence[Panel]:
             "The current verdict on every cause.",
             "recsys_anomaly_status",
             ("recommender", "cause"),
-            "{{cause}}",
+            "{{recommender}} {{cause}}",
             page=f"/anomalies/{label('cause')}",
         ),
     )
@@ -102,7 +102,7 @@ def models() -> Sequence[Panel]:
             "The current verdict on the gap of each model from training to test, and from test to service.",
             "recsys_auc_gap_status",
             ("recommender", "pair", "model"),
-            "{{pair}} {{model}}",
+            "{{recommender}} {{pair}} {{model}}",
             page="#models",
         ),
     )

@@ -34,7 +34,11 @@ def recommenders() -> Variable:
 
 
 def one_recommender() -> Variable:
-    return _query("recommender", "Recommender", f"recsys_recommender_error{SCRAPED}", "recommender")
+    """One at first. It takes several, because a link from another board may bring "All": a variable of one
+    value would then match all names in a row, which no series has.
+    """
+    series = f"recsys_recommender_error{SCRAPED}"
+    return _query("recommender", "Recommender", series, "recommender").multi(True)
 
 
 def experiments() -> Variable:
