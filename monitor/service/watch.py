@@ -192,7 +192,8 @@ class Watch:
             since = self.store.watermarks(self.name)[WATCHING]
             left = platform.turn(runtime, now, since, stopping, recorded) or left
         for rollups in self._rollups if not left else ():
-            left = rollups.turn(runtime, now, [due.window for due in all_due], stopping, recorded) or left
+            judged = [due.window for due in all_due]
+            left = rollups.turn(runtime, now, judged, stopping, lambda *_: recorded()) or left
         if all_due:
             runtime.give_back()
         if not left:  # anomalies and drifts decide which days it leaves out

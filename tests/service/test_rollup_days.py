@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from monitor.report.page import recommender_page
 from monitor.rollups.check import TOO_SHORT
 from monitor.service.prometheus.chosen import chosen_families
 from monitor.service.prometheus.values import snapshot_values
-from monitor.service.watch import Watch
+from monitor.service.watch import News, Watch
 from monitor.settings.recommender import RecommenderSettings
 from tests.processes import exposures, land
 from tests.service.test_watch import FIRST
@@ -128,6 +129,19 @@ def test_a_day_is_added_up_once_and_again_when_a_window_is_corrected(days: Days)
     days.turns(now + timedelta(minutes=20))
     assert days.requests("1d") == {0: of_day(0) + 50, 1: of_day(1)}
     assert days.requests("2d") == {1: of_day(0) + of_day(1) + 50}
+
+
+def test_all_days_of_a_turn_are_added_up_and_shown(days: Days, caplog: pytest.LogCaptureFixture) -> None:
+    days.settings["catch_up"] = 20
+    days.land(range(12))
+    days.begin(12)
+    now = START + 3 * DAY + timedelta(hours=1)
+    shown: list[News] = []
+    while days.watch.turn(days.runtime, now, news=shown.append):
+        shown.clear()
+    assert shown == ["recorded"] * 5  # two windows and three days
+    assert days.requests("1d").keys() == {0, 1, 2}
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 def test_a_rotated_log_leaves_the_days_as_they_are(days: Days) -> None:
