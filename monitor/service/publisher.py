@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+from monitor.anomalies.band_check import MEASURED
+from monitor.anomalies.drift_check import BANDS
 from monitor.anomalies.specs import OF_SERIES
 from monitor.config.checks.check import Checked
 from monitor.core.columns import LOGS
@@ -22,6 +24,7 @@ from monitor.history.read_snapshot import Kept, read_logs, read_snapshot
 from monitor.history.snapshot import Change, MaintenanceState, RecommenderState, RuleInfo, Series, Snapshot
 from monitor.history.store import Store
 from monitor.history.watched import JUDGED
+from monitor.judging.registry import CHECKS_OF
 from monitor.metrics.feedback.attribution_health import LOST
 from monitor.platform.specs import of_platform
 from monitor.rules.rule import LoadedRule
@@ -36,6 +39,11 @@ log = logging.getLogger(__name__)
 
 _SHORTEST: Final = timedelta(seconds=1)  # a recommender with a shorter window cannot run
 _PROBE_SECONDS: Final = 5.0
+_MEASURES: Final = {check: log for log, checks in CHECKS_OF.items() for check in checks}
+_BANDED: Final = {check: _MEASURES[measured] for check, measured in MEASURED.items()}
+_DRIFTING: Final = {check: _BANDED[bands] for check, bands in BANDS.items()}
+_LOG_OF: Final[Mapping[str, str]] = {**_MEASURES, **_BANDED, **_DRIFTING}
+"""Check -> the log whose windows it judges."""
 _FEW: Final = 50  # recommenders whose counters are read by name; for more it is faster to read all
 
 
@@ -257,6 +265,7 @@ def _completed(state: RecommenderState, inputs: _Inputs, now: datetime) -> Recom
     watch, settings, found = inputs.watch, inputs.settings, inputs.found
     series = state.series if watch is None else _configured(state.series, watch)
     owner = (settings.owner if settings else None) or ""
+    named = settings.logs.named() if settings else LOGS  # a log that left the config is shown no more
     return replace(
         state,
         owner=owner,
@@ -264,18 +273,21 @@ def _completed(state: RecommenderState, inputs: _Inputs, now: datetime) -> Recom
         logs=tuple(
             replace(one, stalled_after=found.stalled_after.get(one.log))
             for one in state.logs
-            if one.log in LOGS
+            if one.log in named
         ),
         last_run=found.last_run or state.last_run,
         pending_windows=found.pending,
         error=inputs.error,
         clock_change=found.clock_change,
+        check_seconds={
+            check: seconds for check, seconds in state.check_seconds.items() if _is_of(check, named)
+        },
         patience=settings.max_wait + settings.every if settings else None,
         changed_at=changed_at(state.series, settings, found.lists_changed_at, now) if settings else {},
         judged_at={
             one.log.removeprefix(JUDGED): one.watermark
             for one in state.logs
-            if one.log.startswith(JUDGED) and one.watermark
+            if one.log.startswith(JUDGED) and one.log.removeprefix(JUDGED) in named and one.watermark
         },
         scanned_at=dict(found.scanned_at),
         changes=tuple(_changes(state, watch)),
@@ -334,15 +346,19 @@ def _excused(series: Iterable[Series], spans: Sequence[Maintenance]) -> Iterator
 
 
 def _configured(series: Sequence[Series], watch: Shown) -> Iterator[Series]:
-    """Leave out verdicts and scores that the config no longer asks for.
+    """Leave out verdicts and scores that the config no longer asks for, and all results of a removed log.
 
     The last window was judged by an older config. After a team removes a rule or an objective, its alert must
-    resolve at once, and not with the next window, which may be a day away.
+    resolve at once, and not with the next window, which may be a day away. After it removes a log, no further
+    window of its checks comes: their results would be late for ever.
     """
+    logs = watch.settings.logs.named()
     rules = {(one.name, one.kind.value) for one in watch.rules}
     experiments = {one.name for one in watch.settings.experiments}
     for one in series:
         result = one.result
+        if not _is_of(one.check, logs):
+            continue
         if result.kind is ResultKind.HEALTH and watch.settings.health is None:
             continue
         if result.kind.is_of_the_past and watch.settings.bands is None:
@@ -369,6 +385,11 @@ def _configured(series: Sequence[Series], watch: Shown) -> Iterator[Series]:
             yield one
         else:
             yield _unjudged(one)
+
+
+def _is_of(check: str, logs: Collection[str]) -> bool:
+    """Whether a check judges windows of one of these logs, or of none."""
+    return _LOG_OF.get(check) in (None, *logs)
 
 
 def _is_asked(result: Result, forecast: ForecastSettings | None) -> bool:

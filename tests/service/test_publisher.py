@@ -12,6 +12,7 @@ import pytest
 from monitor.catalogue import ALL_SPECS
 from monitor.core.results import Result, Status, Window
 from monitor.history.counters import WINDOWS, key
+from monitor.history.logstate import IndexedFile
 from monitor.history.record import CheckRun
 from monitor.history.snapshot import RecommenderState, Series
 from monitor.history.store import Store
@@ -85,6 +86,39 @@ def test_the_violation_of_an_objective_that_is_gone_is_not_shown(tmp_path: Path,
     assert one.standing is Status.VIOLATED
     (one,) = shown(tmp_path, store, "exposure", beyond)
     assert (one.standing, one.result.value) == (Status.OK, 9.0)
+
+
+FEEDBACK = {"feedback": {"path": "feedback/*.parquet"}}
+
+
+def test_a_log_that_left_the_config_is_shown_no_more(tmp_path: Path, store: Store) -> None:
+    broken = IndexedFile(path="f.parquet", size=1, modified="", status="skipped", reason="damaged")
+    store.replace_files("shop", "feedback", [broken], watermark=HOUR.end)
+    store.set_watermark("shop", "judged:feedback", HOUR.end)
+    for check, result in {
+        "feedback": Result(metric="conversion", status=Status.OK, definition="1", value=0.1),
+        "bands_feedback": violated("anomaly", 3.0, cause="clicks_lost"),
+        "drift_feedback": violated("drift", 9.0, **OF),
+    }.items():
+        store.record_window(
+            "shop", HOUR, [CheckRun(check=check, results=[result])],
+            fingerprint="1", rows=1, evaluated_at=HOUR.end,
+        )  # fmt: skip
+
+    def shown_with(**more: Any) -> RecommenderState:
+        logs = {"exposures": {"path": "logs/*.parquet"}, **more}
+        asked = {"name": "shop", "logs": logs, "bands": {}}
+        watched = Watched(RecommenderSettings.model_validate(asked), ())
+        running = Running(("shop",), {"shop": watched}, {}, HOUR.end)
+        (state,) = SnapshotPublisher(store, Tally(store), running, lambda: HOUR.end).current().recommenders
+        return state
+
+    with_it, without = shown_with(**FEEDBACK), shown_with()
+    assert [(one.log, len(one.skipped)) for one in with_it.logs] == [("feedback", 1)]
+    assert [one.check for one in with_it.series] == ["bands_feedback", "drift_feedback", "feedback"]
+    assert with_it.judged_at == {"feedback": HOUR.end}
+    assert "feedback" in with_it.check_seconds
+    assert (without.logs, without.series, without.judged_at, without.check_seconds) == ((), (), {}, {})
 
 
 CTR = {"metric": "action_rate", "labels": {"by": "exposure", "event": "click"}}
