@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -37,9 +37,10 @@ def drop_windows(connection: Connection, before: datetime, keep: Mapping[str, da
     return len(rows)
 
 
-def drop_leftovers(connection: Connection, before: datetime) -> None:
+def drop_leftovers(connection: Connection, before: datetime, watched: Collection[str] = ()) -> None:
     """Drop series without a signal, and the log state of recommenders that have no window left.
 
+    That of the `watched` ones stays: one with a long window may have none yet.
     A series without a signal has no result: see signals.py.
     The newest series always stays: SQLite counts up from the largest id in the table, and readers would take
     a series with a reused id for the old one. The index of a log that is still read is never touched.
@@ -60,6 +61,8 @@ def drop_leftovers(connection: Connection, before: datetime) -> None:
         & (marks.c.log == files.c.log)
         & (marks.c.reached < before)
     )
-    connection.execute(delete(files).where(~living, stale, aged))
+    free = files.c.recommender.not_in(watched)
+    connection.execute(delete(files).where(~living, stale, aged, free))
     living = exists().where(windows.c.recommender == marks.c.recommender)
-    connection.execute(delete(marks).where(~living, marks.c.reached < before))
+    free = marks.c.recommender.not_in(watched)
+    connection.execute(delete(marks).where(~living, marks.c.reached < before, free))

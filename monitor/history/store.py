@@ -227,7 +227,8 @@ class Store:
     def drop_before(self, moment: datetime, keep: Mapping[str, datetime] | None = None) -> int:
         """Drop the windows that ended before this time, in short transactions. Returns their number.
 
-        `keep` maps a recommender to the time from which its windows stay, however old they are.
+        `keep` maps a recommender to the time from which its windows stay, however old they are. The state of
+        its logs stays too.
         """
         dropped = 0
         while True:
@@ -237,5 +238,5 @@ class Store:
             if count < retention.WINDOWS_AT_ONCE:
                 break
         with self._database.writing() as connection:
-            retention.drop_leftovers(connection, moment)
+            retention.drop_leftovers(connection, moment, tuple(keep or ()))
         return dropped

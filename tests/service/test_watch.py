@@ -46,6 +46,21 @@ def write_hours(folder: Path, count: int) -> None:
         land(folder / f"logs/{number}.parquet", exposures(FIRST + number * HOUR, 3600, lists=4))
 
 
+def test_housekeeping_before_the_first_window_ends_does_not_stop_the_turns(
+    tmp_path: Path, store: Store, runtime: Runtime
+) -> None:
+    shop = watch(tmp_path, store, window="7d")
+    land(tmp_path / "logs/a.parquet", exposures(FIRST, 3600))
+    now = FIRST + timedelta(days=1)
+    shop.turn(runtime, now)
+    needed_from = shop.state.needed_from
+    assert needed_from is not None
+    store.drop_before(now + HOUR, {"shop": needed_from})
+    shop.turn(runtime, now + 2 * HOUR)
+    assert shop.last_run == now + 2 * HOUR
+    assert store.watermarks("shop")["watching_since"] == now
+
+
 def judged(store: Store) -> list[int]:
     return [int((one.window.start - FIRST) / HOUR) for one in store.evaluated("shop", "exposure")]
 
