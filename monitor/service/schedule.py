@@ -82,6 +82,7 @@ class Schedule:
         self._scheduler.add_job(
             self._housekeeping, "interval", id=HOUSEKEEPING,
             seconds=HOUSEKEEPING_EVERY.total_seconds(), next_run_time=self._clock() + FIRST_HOUSEKEEPING,
+            misfire_grace_time=None,  # or judges that are always busy would delay it for ever
         )  # fmt: skip
         self._scheduler.add_job(
             self._alive, "interval", id=SIGN_OF_LIFE,

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_SUBMITTED
 
 from monitor.history.counters import TurnEnd
+from monitor.service import schedule as schedule_module
 from monitor.service.pool import TurnPool
 from monitor.service.schedule import Schedule
 
 PATIENCE = 30.0
 MORE = 5
+
+
+def test_housekeeping_runs_although_it_waited_long_for_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_module, "MISFIRE_GRACE_SECONDS", 1)
+    monkeypatch.setattr(schedule_module, "FIRST_HOUSEKEEPING", timedelta(seconds=0.1))
+    kept = threading.Event()
+    schedule = Schedule(
+        turn=lambda _: time.sleep(3.0),  # a turn longer than the grace time
+        not_run=lambda *_: None,
+        housekeeping=kept.set,
+        alive=lambda: None,
+        clock=lambda: datetime.now(UTC),
+        pool=TurnPool(1),
+    )
+    schedule.set({"shop": timedelta(minutes=30)})
+    schedule.start()
+    try:
+        assert kept.wait(PATIENCE), "housekeeping was left out"
+    finally:
+        schedule.end()
 
 
 def test_every_turn_that_asks_for_one_more_gets_it_at_once():
