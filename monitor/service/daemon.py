@@ -228,9 +228,11 @@ class Daemon:
         """Renew the leases. What another monitor has taken over is no longer judged here."""
         if self._stop.is_set():
             return
-        found = self._holdings(self._watched)
+        watched = self._watched
+        found = self._holdings(watched)
         with self._swap:
-            if self._hold(found):
+            # If a reload came between, it has renewed the leases itself, with the names of the new config.
+            if watched is self._watched and self._hold(found):
                 self.publisher.running = self._running
                 self.publisher.publish()
 

@@ -148,6 +148,44 @@ def test_a_reload_while_the_history_is_down_forgets_neither_the_leases_nor_that_
         daemon.close()
 
 
+def test_a_renewal_that_a_reload_overtakes_takes_nothing_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config.yaml"
+
+    def write(*names: str) -> None:
+        found = [{"name": name, "logs": {"exposures": {"path": "logs/*.parquet"}}} for name in names]
+        path.write_text(yaml.safe_dump({"state": "state", "recommenders": found}))
+
+    class Slow:
+        """Leases of this monitor alone. The first renewal takes as long as a whole reload."""
+
+        def __init__(self) -> None:
+            self.is_first = True
+
+        def renew(self, names: Collection[str], busy: Collection[str]) -> Holdings:
+            found = Holdings(frozenset(names), history="one")
+            if self.is_first:
+                self.is_first = False
+                write("shop", "video")
+                assert daemon.reload().ok
+            return found
+
+        def release(self) -> None:
+            pass
+
+    write("shop")
+    daemon = Daemon(path)
+    try:
+        daemon._sharing = Slow()  # type: ignore[assignment]
+        daemon._renew()
+        found = {one.name: one.judged_by for one in daemon.publisher.current().recommenders}
+        assert found == {"shop": None, "video": None}
+        assert "judged by another monitor" not in caplog.text
+    finally:
+        daemon.close()
+
+
 def test_after_a_freeze_in_which_a_monitor_with_another_salt_has_started_it_judges_nothing(
     tmp_path: Path, server: Postgres, caplog: pytest.LogCaptureFixture
 ) -> None:
