@@ -105,9 +105,10 @@ class Schedule:
         for name in every:
             if name in added:
                 self._scheduler.add_job(
-                    self._turn, "interval", args=[name], id=name,
-                    seconds=every[name].total_seconds(), next_run_time=self._clock(),
-                )  # fmt: skip
+                    self._turn, "interval", args=[name], id=name, seconds=every[name].total_seconds()
+                )
+                # Not by the job above: while a turn from before a reload runs, it would be dropped.
+                self.soon(name)
 
     def soon(self, name: str) -> None:
         """Add one more turn behind those that already wait. It is never missed."""

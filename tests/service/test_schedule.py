@@ -38,6 +38,44 @@ def test_housekeeping_runs_although_it_waited_long_for_a_judge(monkeypatch: pyte
         schedule.end()
 
 
+def test_a_reload_during_a_turn_is_followed_by_a_turn_at_once() -> None:
+    turns: list[str] = []
+    began, reloaded, handled, again = (threading.Event() for _ in range(4))
+    not_run: list[tuple[str, TurnEnd]] = []
+
+    def turn(name: str) -> None:
+        turns.append(name)
+        if len(turns) > 1:
+            again.set()
+            return
+        began.set()
+        reloaded.wait(PATIENCE)
+        handled.wait(PATIENCE)
+
+    schedule = Schedule(
+        turn=turn,
+        not_run=lambda name, outcome: not_run.append((name, outcome)),
+        housekeeping=lambda: None,
+        alive=lambda: None,
+        clock=lambda: datetime.now(UTC),
+        pool=TurnPool(1),
+    )
+    schedule.set({"shop": timedelta(minutes=30)})
+    schedule.start()
+    try:
+        assert began.wait(PATIENCE)
+        handling = EVENT_JOB_SUBMITTED | EVENT_JOB_MAX_INSTANCES
+        schedule._scheduler.add_listener(lambda _: handled.set(), handling)
+        schedule.set({"shop": timedelta(minutes=30)})
+        reloaded.set()
+        assert again.wait(5), "the new config waits for the next interval"
+    finally:
+        reloaded.set()
+        handled.set()
+        schedule.end()
+    assert not not_run
+
+
 def test_every_turn_that_asks_for_one_more_gets_it_at_once():
     turns: list[str] = []
     enough, handled = threading.Event(), threading.Event()
