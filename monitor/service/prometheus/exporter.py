@@ -98,7 +98,10 @@ class Exporter:
 
     def scrape(self, accept: str = "") -> tuple[bytes, str]:
         """The body and its content type: OpenMetrics if the Accept header asks for it, else plain text."""
-        _, content_type = choose_encoder(accept)
+        try:
+            _, content_type = choose_encoder(accept)
+        except (TypeError, ValueError):  # a version that is no number
+            _, content_type = choose_encoder("")
         openmetrics = content_type.startswith("application/openmetrics-text")
         with self._lock:
             found: dict[str, list[str]] = {}

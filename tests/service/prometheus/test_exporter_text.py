@@ -52,6 +52,16 @@ def test_families_that_alerts_need_are_kept_even_above_the_limit():
 
 
 @pytest.mark.parametrize(
+    "accept", ["application/openmetrics-text;version=latest", "text/plain;version=1.x", "\x00;version=é"]
+)
+def test_an_accept_header_with_a_wrong_version_gets_the_plain_text(accept: str) -> None:
+    exporter = Exporter(pictures.full, version="1", url="u")
+    body, content_type = exporter.scrape(accept)
+    assert content_type == "text/plain; version=0.0.4; charset=utf-8"
+    assert list(classic_families(body.decode()))
+
+
+@pytest.mark.parametrize(
     ("accept", "parse"),
     [
         ("", classic_families),
