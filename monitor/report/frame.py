@@ -11,6 +11,7 @@ from monitor.report import numbers, rows
 from monitor.report.views import Frame
 
 _STALE: Final = timedelta(minutes=15)
+_SET_BACK: Final = timedelta(minutes=5)  # pages floor the time to the minute
 
 
 def frame(snapshot: Snapshot, now: datetime) -> Frame:
@@ -21,6 +22,12 @@ def frame(snapshot: Snapshot, now: datetime) -> Frame:
         stale = (
             f"The monitor's last sign of life is from {numbers.age(worked_at, now)}: it may be stuck, and "
             "this page may be out of date."
+        )
+    elif worked_at - now > _SET_BACK:
+        stale = (
+            "The machine's clock was set back: the monitor's last sign of life has the time "
+            f"{numbers.moment(worked_at)}. Until then no window is judged, and this page is out of date. "
+            "Restart the monitor."
         )
     return Frame(
         taken=rows.moment(snapshot.taken_at, now),

@@ -304,6 +304,18 @@ def test_a_page_is_out_of_date_if_the_worker_shows_no_life():
     assert Fleet(works, pictures.NOW).page().frame.stale == ""
 
 
+def test_a_page_is_out_of_date_if_the_clock_was_set_back() -> None:
+    later = pictures.NOW + timedelta(hours=2)
+    stale = Fleet(replace(pictures.full(), worked_at=later), pictures.NOW).page().frame.stale
+    assert stale == (
+        "The machine's clock was set back: the monitor's last sign of life has the time "
+        "2026-03-09 16:07 UTC. Until then no window is judged, and this page is out of date. "
+        "Restart the monitor."
+    )
+    soon = replace(pictures.full(), worked_at=pictures.NOW + timedelta(minutes=2))
+    assert Fleet(soon, pictures.NOW).page().frame.stale == ""
+
+
 def test_a_recommender_without_rules_needs_no_attention_while_its_log_is_ok():
     measured = [one for one in pictures.news().series if one.result.metric != "rule"]
     rows = pictures.metric("log_rows", value=9.0, samples=9, labels={"log": "exposures"})
