@@ -15,6 +15,7 @@ from monitor.core.text import LABEL_LENGTH, encodable, fit
 from monitor.forecast.specs import TARGET_LABEL
 from monitor.history.snapshot import Series
 from monitor.judging.registry import CHECKS_OF
+from monitor.metrics.feedback.attribution_health import LOST
 from monitor.models.specs import CAUSE_LABEL
 from monitor.platform import specs as platform_specs
 from monitor.report.rows import in_address
@@ -112,9 +113,12 @@ def runbook_name(series: Series) -> str:
 
 
 def _has_nothing_to_judge(series: Series) -> bool:
-    """Whether it is an objective whose metric has no value. Days and weeks have none until they are whole."""
+    """Whether it is an objective of the team whose metric has no value. Days and weeks have none until they
+    are whole.
+    """
     result = series.result
-    is_objective = result.kind is ResultKind.METRIC and result.threshold is not None
+    is_judged = result.kind is ResultKind.METRIC and result.threshold is not None
+    is_objective = is_judged and result.metric != LOST.name  # its bound is there by default
     return is_objective and series.standing is Status.NO_DATA and result.labels.get("dimension") != ROLLUP
 
 

@@ -81,6 +81,8 @@ def test_an_objective_without_a_value_has_a_runbook_and_a_silence_of_its_own():
     young = objective(Status.NO_DATA, dimension="rollup", value="7d")
     (problem,) = only_objectives(objective(), young).problems
     assert problem.runbook == "runbooks/RecsysNoData"
+    (problem,) = only_objectives(objective(), objective(Status.NO_DATA, "unattributed")).problems
+    assert problem.runbook == "runbooks/RecsysNoData"
     labels = alert_labels(pictures.series(wrong))
     assert labels["alertname"] == "RecsysObjectiveNotJudged"
     assert (labels["metric"], labels["value"]) == ("coverage", "hme")

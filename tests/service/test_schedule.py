@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,20 +19,30 @@ PATIENCE = 30.0
 MORE = 5
 
 
-def test_housekeeping_runs_although_it_waited_long_for_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule_module, "MISFIRE_GRACE_SECONDS", 1)
-    monkeypatch.setattr(schedule_module, "FIRST_HOUSEKEEPING", timedelta(seconds=0.1))
-    kept = threading.Event()
+def started(
+    turn: Callable[[str], None],
+    not_run: Callable[[str, TurnEnd], None] = lambda *_: None,
+    housekeeping: Callable[[], None] = lambda: None,
+) -> Schedule:
+    """A running schedule of one recommender and one judge."""
     schedule = Schedule(
-        turn=lambda _: time.sleep(3.0),  # a turn longer than the grace time
-        not_run=lambda *_: None,
-        housekeeping=kept.set,
+        turn=turn,
+        not_run=not_run,
+        housekeeping=housekeeping,
         alive=lambda: None,
         clock=lambda: datetime.now(UTC),
         pool=TurnPool(1),
     )
     schedule.set({"shop": timedelta(minutes=30)})
     schedule.start()
+    return schedule
+
+
+def test_housekeeping_runs_although_it_waited_long_for_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_module, "MISFIRE_GRACE_SECONDS", 1)
+    monkeypatch.setattr(schedule_module, "FIRST_HOUSEKEEPING", timedelta(seconds=0.1))
+    kept = threading.Event()
+    schedule = started(turn=lambda _: time.sleep(3.0), housekeeping=kept.set)  # longer than the grace time
     try:
         assert kept.wait(PATIENCE), "housekeeping was left out"
     finally:
@@ -52,16 +63,7 @@ def test_a_reload_during_a_turn_is_followed_by_a_turn_at_once() -> None:
         reloaded.wait(PATIENCE)
         handled.wait(PATIENCE)
 
-    schedule = Schedule(
-        turn=turn,
-        not_run=lambda name, outcome: not_run.append((name, outcome)),
-        housekeeping=lambda: None,
-        alive=lambda: None,
-        clock=lambda: datetime.now(UTC),
-        pool=TurnPool(1),
-    )
-    schedule.set({"shop": timedelta(minutes=30)})
-    schedule.start()
+    schedule = started(turn=turn, not_run=lambda name, outcome: not_run.append((name, outcome)))
     try:
         assert began.wait(PATIENCE)
         handling = EVENT_JOB_SUBMITTED | EVENT_JOB_MAX_INSTANCES
