@@ -40,6 +40,12 @@ LOOKS_BACK: Final[Mapping[str, Mapping[Caught, str]]] = {
         ): "novelty looks back 24 hours, and the update rate by day looks at the day before: both include "
         "the incident until the end of the next day"
     },
+    "popularity_collapse": {
+        Caught(
+            "RecsysAnomaly", cause="few_items"
+        ): "self-information compares with what was shown in the 24 hours before, which include the incident "
+        "until the end of the next day"
+    },
 }
 """Incident -> alerts on metrics that look back a day and so fire a day longer, with the reason."""
 _GROWS: Final = (  # tickets, and the page that they may become

@@ -1,8 +1,6 @@
 """The verdicts of the whole scoreboard, stored in the repository.
 
-`python -m benchmarks.scoreboard.results` rewrites docs/scoreboard.md from them without a run. Those of a
-scoreboard that was cut off are in unfinished.jsonl.gz; with the code of that time, and this file in the place
-of results.jsonl.gz, `python -m benchmarks.scoreboard --keep` goes on.
+`python -m benchmarks.scoreboard.results` rewrites docs/scoreboard.md from them without a run.
 """
 
 from __future__ import annotations

