@@ -353,14 +353,17 @@ def schema_of(
 
 
 def union(tables: Sequence[ir.Table]) -> ir.Table:
-    """All rows of tables whose columns may differ: missing ones are null, clashing types become text."""
+    """All rows of tables whose columns may differ: missing ones are null, clashing types become text.
+
+    Where one table has a list, a single value of another is a list of one.
+    """
     if len(tables) == 1:
         return tables[0]
     kinds: dict[str, list[ibis.DataType]] = {}
     for table in tables:
         for name, dtype in table.schema().items():
             kinds.setdefault(name, []).append(dtype)
-    common = {name: _common(found) for name, found in kinds.items()}
+    common = {name: _common(name, found) for name, found in kinds.items()}
     aligned = [
         table.select(
             **{
@@ -374,13 +377,22 @@ def union(tables: Sequence[ir.Table]) -> ir.Table:
 
 
 def _cast(column: ir.Value, kind: ibis.DataType) -> ir.Value:
-    return to_text(column) if kind.is_string() else column.cast(kind)
+    if column.type() == kind:
+        return column
+    if kind.is_array():
+        if column.type().is_array():
+            return column.map(lambda one: _cast(one, kind.value_type))
+        one = _cast(column, kind.value_type)
+        return ibis.ifelse(one.isnull(), ibis.null(kind), ibis.array([one]))
+    return to_text(column) if kind.is_string() else column.try_cast(kind)
 
 
-def _common(kinds: Sequence[ibis.DataType]) -> ibis.DataType:
+def _common(name: str, kinds: Sequence[ibis.DataType]) -> ibis.DataType:
     first = kinds[0]
     if all(kind == first for kind in kinds):
         return first
-    if all(kind.is_numeric() for kind in kinds):
-        return ibis.dtype("float64")
-    return ibis.dtype("array<string>" if all(kind.is_array() for kind in kinds) else "string")
+    if any(kind.is_array() for kind in kinds):
+        if name == c.VECTOR and all(kind.value_type.is_numeric() for kind in kinds if kind.is_array()):
+            return dt.Array(dt.float64)  # a text is no list of numbers
+        return dt.Array(_common(name, [kind.value_type if kind.is_array() else kind for kind in kinds]))
+    return dt.float64 if all(kind.is_numeric() for kind in kinds) else dt.string

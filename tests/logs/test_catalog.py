@@ -47,6 +47,24 @@ def test_snapshots_with_different_columns_are_one_catalog(written, catalog):
     assert (second["category"], second["price"]) == ("old", 4)
 
 
+def test_lists_stay_lists_beside_a_file_without_lists(written, catalog):
+    lists = {"item_id": ["1"], "category": [["x", "y"]], "vector": [[0.5, 2.0]], "sizes": [[38, 40]]}
+    written("catalog-0.parquet", pd.DataFrame(lists))
+    written("catalog-1.parquet", pd.DataFrame({**{name: [None] for name in lists}, "item_id": ["2"]}))
+    written("catalog-2.jsonl", '{"item_id": "3", "category": "x", "vector": null, "sizes": 41}\n')
+    first, second, third = catalog()
+    assert [list(first[name]) for name in lists if name != "item_id"] == [["x", "y"], [0.5, 2.0], [38, 40]]
+    assert [second[name] for name in lists] == ["2", None, None, None]
+    assert (list(third["category"]), third["vector"], list(third["sizes"])) == (["x"], None, [41])
+
+
+def test_a_text_in_place_of_a_vector_is_none(written, catalog):
+    written("catalog-0.parquet", pd.DataFrame({"item_id": ["1"], "vector": [[0.5, 2.0]]}))
+    written("catalog-1.csv", 'item_id,vector\n2,"[1, 2]"\n')
+    first, second = catalog()
+    assert (list(first["vector"]), second["vector"]) == ([0.5, 2.0], None)
+
+
 def test_duplicate_items_in_one_file_are_resolved_the_same_way_each_time(written, catalog):
     rows = pd.DataFrame({"item_id": [n % 1000 for n in range(20_000)], "price": range(20_000)})
     rows["category"] = [f"c{price}" for price in rows["price"]]

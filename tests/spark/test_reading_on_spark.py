@@ -184,6 +184,16 @@ def json_lines(folder):
     return {"path": str(folder / "*.jsonl.gz")}
 
 
+def lists_beside_texts(folder):
+    """Files that clash: one has lists, the others have single values or none."""
+    for number, further in enumerate(([["x", "y"], [], None], ["x", "", None], [None, None, None])):
+        rows = [{**row, "request_id": f"{number}{n}"} for n, row in enumerate(ROWS[:3])]
+        table = pa.Table.from_pylist(rows).append_column("further", pa.array(further))
+        sizes = [[1.0, 2.5], [], None] if number == 0 else [7, None, 8]
+        pq.write_table(table.append_column("sizes", pa.array(sizes)), folder / f"{number}.parquet")
+    return {"path": str(folder / "*.parquet")}
+
+
 def rows_of(table):
     found = table.to_pyarrow()
     names = sorted(found.column_names)
@@ -197,6 +207,7 @@ def rows_of(table):
         pytest.param(nanoseconds, id="nanoseconds"),
         pytest.param(zone, id="zone"),
         pytest.param(nested, id="nested"),
+        pytest.param(lists_beside_texts, id="lists beside texts"),
         pytest.param(records_in_parquet, id="records in Parquet"),
         pytest.param(records_in_json, id="records in JSON lines"),
         pytest.param(folders, id="folders"),
