@@ -29,6 +29,12 @@ _LIST_ENDS = r"""^\s*\[\s*["']?|["']?\s*\]\s*$"""
 _JSON_BEGINS = ('{"', "{'", "[{", '["', "['", "[[", *(f"[{digit}" for digit in range(10)))
 _MOST_JSON = 0.05  # of the rows; if records are split at their commas, only one part of each begins like this
 _MICROSECONDS = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}
+_DATES = (
+    (19_000_101, 21_001_231),
+    (1900_01_01_0000, 2100_12_31_2359),
+    (1900_01_01_000000, 2100_12_31_235959),
+)
+"""Dates and times written as one number, such as 20260301; none is a likely count of seconds since 1970."""
 _LARGEST = 2**53
 _BYTES_OF_INT64 = 8
 _INDEX, _LENGTH = "__index", "__length"
@@ -330,10 +336,15 @@ def _zoned(column: ir.Value, settings: LogSettings) -> ir.Value:
 
 
 def _epoch(column: ir.Value, settings: LogSettings) -> ir.Value:
-    """A count since 1970; by default its size shows the unit (10^11 s is the year 5138)."""
+    """A count since 1970; by default its size shows the unit (10^11 s is the year 5138).
+
+    A date that is written as one number is a bad value then: it would be a day of 1970, 1976 or 2611.
+    """
     if settings.timestamp_unit == "auto":
         size = column.abs()
         scale = ibis.cases((size < 1e11, 1e6), (size < 1e14, 1e3), (size < 1e17, 1.0), else_=1e-3)
+        is_date = ibis.or_(*(column.between(first, last) for first, last in _DATES))
+        column = is_date.ifelse(ibis.null("float64"), column)
     else:
         scale = ibis.literal(_MICROSECONDS[settings.timestamp_unit])
     microseconds = column * scale

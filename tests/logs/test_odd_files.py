@@ -6,6 +6,7 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -164,6 +165,19 @@ def test_times_are_read_as_standards_and_common_writers_have_them(name, moment, 
     written(name, text)
     found, log = items()
     assert (found, log.bad_values(HOUR)) == (["a"], 0)
+
+
+@pytest.mark.parametrize("moment", ["20260301", "202603011000", "20260301100000", "20260301.0", "19991231"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_a_date_written_as_one_number_is_no_time_since_1970(name, moment, written, items, tmp_path):
+    if name == "a.parquet":
+        number = float(moment) if "." in moment else int(moment)
+        written(name, pd.DataFrame([{**ROW, "ts": number}]))
+    else:
+        written(name, f"{HEADER}r,u,{moment},a\n" if "csv" in name else lines({**ROW, "ts": moment}))
+    found, log = items()
+    (entry,) = log.entries.values()
+    assert (found, entry.unplaced, entry.future, dict(entry.buckets)) == ([], 1, 0, {})
 
 
 def test_ids_that_look_like_numbers_keep_every_digit(written, items):
