@@ -21,7 +21,9 @@ from monitor.settings.logs import LogSettings, SampleLogSettings
 IdType = Literal["int64", "string"]
 TIMESTAMP = dt.Timestamp(scale=6)
 _UTC = dt.Timestamp("UTC", 6)
-_OFFSET = r":\d{2}(\.\d+)?\s*(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+_ZONE = r"(Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
+_OFFSET = rf":\d{{2}}(\.\d+)?\s*{_ZONE}"
+_NO_SECONDS = r"[T ]\d{2}:\d{2}$"
 _NUMBER = r"^\s*-?\d+(\.\d+)?([eE]\+?\d+)?\s*$"  # Java and R write large numbers with an exponent
 _BRACKETED = r"(?s)^\s*\[.*\]\s*$"
 _EMPTY_LIST = r"^\s*(\[\s*\]\s*)?$"
@@ -326,9 +328,17 @@ def _time(column: ir.Value, settings: LogSettings) -> ir.Value:
     text = column.cast("string").upper().replace(",", ".")
     return ibis.cases(
         (text.re_search(_NUMBER), _epoch(text.try_cast("float64"), settings)),
-        (text.re_search(_OFFSET), text.try_cast(_UTC).cast(TIMESTAMP)),
+        (text.re_search(_OFFSET), _with_offset(text).cast(TIMESTAMP)),
         else_=_zoned(text.try_cast(TIMESTAMP), settings),
     )
+
+
+def _with_offset(text: ir.StringValue) -> ir.Value:
+    """A time with its offset, also after a blank, as Ruby has it, or after minutes, as Java for 0 s."""
+    clock, zone = text.re_replace(rf"\s*{_ZONE}", ""), text.re_extract(_ZONE, 0)
+    seconds = clock.re_search(_NO_SECONDS).ifelse(":00", "")
+    plain = clock + seconds + zone.isin(("UTC", "GMT")).ifelse("Z", zone)
+    return ibis.coalesce(text.try_cast(_UTC), plain.try_cast(_UTC))
 
 
 def _zoned(column: ir.Value, settings: LogSettings) -> ir.Value:

@@ -157,7 +157,19 @@ def test_an_empty_list_in_one_field_is_a_list_without_items_and_no_bad_value(wri
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 @pytest.mark.parametrize(
     "moment",
-    ["2026-03-01t10:00:00z", "2026-03-01 10:00:00,25", "2026-03-01T11:00:00,25+01:00", "1.7723592E9"],
+    [
+        "2026-03-01t10:00:00z",
+        "2026-03-01 10:00:00,25",
+        "2026-03-01T11:00:00,25+01:00",
+        "1.7723592E9",
+        "2026-03-01T10:00",  # Java leaves out seconds that are 0
+        "2026-03-01T10:00Z",
+        "2026-03-01 11:00 +0100",
+        "2026-03-01 11:00:00 +0100",  # Ruby, and %z of strftime
+        "2026-03-01T10:00:00 Z",
+        "2026-03-01 10:00:00.25 UTC",
+        "2026-03-01T10:00UTC",
+    ],
 )
 def test_times_are_read_as_standards_and_common_writers_have_them(name, moment, written, items):
     time = moment if "E" in moment else f'"{moment}"'

@@ -160,6 +160,10 @@ def csv(folder):
         "r9,7,b,2026-01-01 12:30:00+02:00, 2 ,inf,top,false",
         "r9,7,c,1767263400,x,1e400,top,",
         "r9,7,d,2026-01,1.5,.5,top,",
+        "r9,7,e,2026-01-01T10:30Z,1,.5,top,",
+        "r9,7,f,2026-01-01 12:30:00.5 +0200,1,.5,top,",
+        "r9,7,g,2026-01-01T10:30 UTC,1,.5,top,",
+        "r9,7,h,20260101,1,.5,top,",
     ]
     lines = [",".join(ROWS[0]), *(",".join(map(text, row.values())) for row in ROWS), *odd]
     (folder / "a[1].csv").write_text("\ufeff" + "\r\n".join(lines) + "\r\n", encoding="utf-8")
