@@ -237,7 +237,7 @@ def _read(
         case "id":
             return identifier(column, id_types.get(name, "string"))
         case "time":
-            return _time(column, settings)
+            return to_time(column, settings)
         case "integer":
             if column.type().is_integer() and column.type().nbytes < _BYTES_OF_INT64:
                 return column.cast("int64")
@@ -314,7 +314,8 @@ def _label(column: ir.Value) -> ir.Value:
     return ibis.coalesce(truth, text.try_cast("float64"))
 
 
-def _time(column: ir.Value, settings: LogSettings) -> ir.Value:
+def to_time(column: ir.Value, settings: LogSettings) -> ir.Value:
+    """A time in UTC: a time, a text, or a count since 1970; null if it cannot be read."""
     kind = column.type()
     if kind.is_timestamp():
         if kind.timezone is not None:
@@ -388,5 +389,5 @@ def _further(column: ir.Value, settings: LogSettings) -> ir.Value:
     if kind.is_numeric():
         return column.cast("float64")
     if kind.is_timestamp() or kind.is_date():
-        return _time(column, settings)
+        return to_time(column, settings)
     return column if kind.is_boolean() or kind.is_array() else column.cast("string")

@@ -20,7 +20,7 @@ from monitor.core import columns as c
 from monitor.core.errors import ExpectedError
 from monitor.core.record_path import parse, problem
 from monitor.engines.duckdb import Engine
-from monitor.logs.canonical import split_list, to_text
+from monitor.logs.canonical import split_list, to_text, to_time
 from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, first_line, unfinished
 from monitor.logs.index import readable
 from monitor.logs.lake.table import table_format
@@ -33,7 +33,8 @@ Only = tuple[str, tuple[str, ...]]  # a column, and its values in the rows that 
 SAMPLE_ROWS = 100_000
 SAMPLE_FILES = 4
 TABLE = "sample"
-_OFFSET = r":\d{2}(\.\d+)?\s*(Z|z|[+-]\d{2}(:?\d{2})?)$"
+_PLAIN = LogSettings(path="-")  # reads times as any log does
+_OFFSET = r":\d{2}([.,]\d+)?\s*(?i:Z|UTC|GMT|[+-]\d{2}(:?\d{2})?)$"
 _DATE = r"^\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}"
 # A day and a time that are not read: the day or the month first, or digits without a mark between them.
 _DAY_FIRST = r"\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})[,\sT]+\d{1,2}[:h.]\d{2}"
@@ -447,7 +448,7 @@ def _measure(values: ir.Table, name: str, dtype: str, lists: bool) -> Column:
         number = (number.isnan() | number.isinf()).ifelse(ibis.null("float64"), number)
         # A bare number is never a written-out time, whatever an engine would make of it.
         # Nor is a text such as "1 2 3", that an engine takes for a day of the year 1.
-        dated = text.re_search(_DATE) & text.try_cast("timestamp").notnull()
+        dated = text.re_search(_DATE) & to_time(text, _PLAIN).notnull()
         moments = number.isnull() & dated
     row = values.aggregate(
         present=text.count(),

@@ -244,6 +244,25 @@ def test_a_time_in_an_unknown_form_is_reported(tmp_path):
     assert "the name 'ts' suggests a time, but its values cannot be read as times" in written.missing[0]
 
 
+@pytest.mark.parametrize(
+    ("form", "has_offset"),
+    [
+        ("%Y-%m-%d %H:%M:%S,%f", False),  # as Python's own log
+        ("%Y-%m-%d %H:%M:%S +0000", True),
+        ("%Y-%m-%dT%H:%MZ", True),
+        ("%Y-%m-%d %H:%M:%S UTC", True),
+        ("%Y-%m-%dt%H:%M:%S,%fz", True),
+    ],
+)
+def test_every_form_of_a_time_that_the_monitor_reads_is_found(init, tmp_path, form, has_offset):
+    rows = frame(60)
+    rows["ts"] = rows["ts"].dt.strftime(form)
+    rows.to_csv(tmp_path / "log.csv", index=False)
+    settings, judged, written = init(tmp_path / "log.csv")
+    assert (settings.logs.exposures.columns["ts"], judged) == ("ts", 300)
+    assert ("the times carry no offset" not in written.text) == has_offset
+
+
 def test_an_id_unique_to_each_list_is_the_request(init, tmp_path):
     rows = nested(frame(80)).rename(columns={"request_id": "key"})
     rows.to_parquet(tmp_path / "log.parquet")
