@@ -38,6 +38,7 @@ FRAME = "frame"
 """The kind of a shape whose "file" is a table of the engine; see `frames`."""
 _JSON_KINDS = {"OBJECT": "a record", "ARRAY": "a list"}
 _DELIMITERS = (",", "\t", ";", "|")
+_ISO = {"dateformat": "iso"}  # 13/01/2026 is a text: no date is read from it
 
 
 def _json_type_of(value: object) -> object: ...
@@ -148,7 +149,7 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
         return _sniff_csv(engine, view, settings, file)
     if kind == "json":
         # Scan the whole file: a key that only its last lines have would be missing from the table.
-        options = {"format": "newline_delimited", "sample_size": -1, "map_inference_threshold": -1}
+        options = {"format": "newline_delimited", "sample_size": -1, "map_inference_threshold": -1} | _ISO
         options["maximum_object_size"] = MAX_LINE_BYTES
         check_json(engine, settings, file.path)
     else:
@@ -217,7 +218,7 @@ def _sniff_csv(engine: Engine, view: str, settings: LogSettings, file: LogFile) 
     if len({name.lower() for name in header}) < len(header):  # engines do not tell `Score` from `score`
         raise ValueError(f"the header names a column twice: {quoted(line, EVIDENCE_LENGTH)}")
     try:
-        guessed = engine.reader(view, "read_csv", [file.path], header=True, delim=delimiter).schema()
+        guessed = engine.reader(view, "read_csv", [file.path], header=True, delim=delimiter, **_ISO).schema()
     except duckdb.InterruptException:
         raise
     except Exception:  # only types are guessed here; reading the file reports what is wrong

@@ -82,6 +82,15 @@ def test_a_further_column_keeps_its_type_from_a_text_file(written, source_of, en
     assert [r["price"] for r in rows_of(source_of(), engine)] == [3, 4, None]
 
 
+@pytest.mark.parametrize("day", ["13/01/2026", "01/13/2026", "13.01.2026", "13-01-2026", "01/13/26"])
+@pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
+def test_a_date_in_a_form_that_is_not_read_stays_a_text(name, day, written, source_of, engine):
+    rows = FLAT.assign(released=day)
+    lines = rows.to_json(orient="records", lines=True, date_format="iso")
+    written(name, rows.to_csv(index=False) if "csv" in name else lines)
+    assert [row["released"] for row in rows_of(source_of(), engine)] == [day] * len(FLAT)
+
+
 def test_a_csv_file_in_which_pandas_wrote_its_row_numbers_is_read(written, source_of, engine):
     written("log.csv", FLAT.to_csv())
     source = source_of()
