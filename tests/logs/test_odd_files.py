@@ -30,8 +30,8 @@ def lines(*rows):
 def items(source_of, engine):
     """Every item of the hour, of all files of the folder."""
 
-    def read(**log):
-        source = source_of(**log)
+    def read(pattern="*", **log):
+        source = source_of(pattern, **log)
         source.exposures.refresh(engine, NOW)
         table = source.load(engine, "exposures", HOUR, table="exposures")
         found = [] if table is None else table.execute()["item_id"].fillna("").tolist()
@@ -190,6 +190,14 @@ def test_a_date_written_as_one_number_is_no_time_since_1970(name, moment, writte
     found, log = items()
     (entry,) = log.entries.values()
     assert (found, entry.unplaced, entry.future, dict(entry.buckets)) == ([], 1, 0, {})
+
+
+def test_a_folder_names_the_value_also_beside_files_that_hold_it_themselves(written, items, engine):
+    row = {"request_id": ["r"], "user_id": ["u"], "ts": [ROW["ts"]], "item_id": ["a"]}
+    written("scene=home/1.parquet", pd.DataFrame(row))
+    written("other/2.parquet", pd.DataFrame({**row, "request_id": ["q"], "scene": ["cart"]}))
+    items("*/*.parquet")
+    assert sorted(engine.backend.table("exposures").execute()["scene"]) == ["cart", "home"]
 
 
 def test_ids_that_look_like_numbers_keep_every_digit(written, items):
