@@ -17,12 +17,14 @@ from monitor.comparison.sides import Side, SideError, is_of_group, requests_of_p
 from monitor.config.checks.check import Checked
 from monitor.config.problems import nearest
 from monitor.core.columns import EXPOSURES, FEEDBACK
-from monitor.core.results import Result, ResultKind, Window
+from monitor.core.results import Result, ResultKind, Status, Window
 from monitor.core.text import quoted
+from monitor.judging.log_check import SKIPPED_FILES
 from monitor.metrics.catalogue import SPECS
 from monitor.settings.config import Config
 from monitor.settings.experiments import ExperimentSettings
 from monitor.settings.recommender import SliceSettings
+from monitor.window.verdicts import mark_late
 
 Times = tuple[datetime | None, datetime | None]
 
@@ -216,13 +218,25 @@ def _ends(judging: OneOff, span: Window) -> dict[str, datetime]:
 
 
 def _judged(judging: OneOff, side: Side, span: Window) -> list[Result]:
-    """The rules and metrics of a span that is judged as one window."""
+    """The rules and metrics of a span that is judged as one window.
+
+    They are late if files of their logs cannot be read: nobody knows what the missing rows say.
+    """
     results: list[Result] = []
+    unread: dict[str, str] = {}
     with progress(0, f"{side.text}: judging") as step:
         for evaluation in judging.judge([span], datetime.now(UTC)):
             step("")
-            results += [result for run in evaluation.runs for result in run.results]
-    return [one for one in results if one.kind in (ResultKind.RULE, ResultKind.METRIC)]
+            unread |= {
+                one.labels["log"]: f"{one.labels['log']}: {one.detail}"
+                for one in evaluation.results
+                if one.metric == SKIPPED_FILES and one.status is Status.ERROR
+            }
+            joined = evaluation.due.part == FEEDBACK
+            why = "; ".join(one for log, one in unread.items() if joined or log != FEEDBACK)
+            found = [one for one in evaluation.results if one.kind in (ResultKind.RULE, ResultKind.METRIC)]
+            results += mark_late(found, why, a_sample=not joined) if why else found
+    return results
 
 
 def _run(judging: OneOff, side: Side, span: Window) -> Side:

@@ -14,6 +14,7 @@ from monitor.settings.recommender import SliceSettings
 from monitor.window.check import Check, Recommender, WindowJob
 
 NAME = "logs"
+SKIPPED_FILES = "log_skipped_files"
 DEFINITION = "1"
 
 
@@ -67,7 +68,7 @@ def _result(metric: str, log: str, status: Status = Status.OK, **more: Any) -> R
 
 def _results_of(log: Log, window: Window) -> Iterator[Result]:
     if log.error is not None:
-        for metric in ("log_rows", "log_skipped_files"):
+        for metric in ("log_rows", SKIPPED_FILES):
             yield _result(metric, log.name, Status.ERROR, detail=log.error)
         return
     if log.has_windows:
@@ -92,7 +93,7 @@ def _results_of(log: Log, window: Window) -> Iterator[Result]:
         if not entry.is_duplicate and not (log.has_windows and entry.is_being_written)
     ]
     yield _result(
-        "log_skipped_files",
+        SKIPPED_FILES,
         log.name,
         Status.ERROR if faults else Status.OK,
         value=float(len(skipped)),

@@ -178,6 +178,38 @@ def test_a_candidate_without_a_row_is_not_known(shop):
         assert "'empty': exposures: no " in one["detail"]
 
 
+def test_a_gate_does_not_pass_on_a_log_of_which_a_file_cannot_be_read(shop):
+    content = yaml.safe_load((shop / "shop.yaml").read_text())
+    new = content["recommenders"][1]
+    new["logs"] = {name: {"path": f"cut/{name}/*.parquet"} for name in ("exposures", "feedback")}
+    new["gate"]["conditions"] = new["gate"]["conditions"][:3]
+    content["state"] = "./cut_state"
+    (shop / "cut.yaml").write_text(yaml.safe_dump(content))
+    for name, log in (("exposures", "new"), ("feedback", "clicks")):
+        folder = shop / "cut" / name
+        folder.mkdir(parents=True)
+        pd.read_parquet(shop / f"{log}.parquet").to_parquet(folder / "1.parquet")
+    broken = {name: shop / "cut" / name / "2.parquet" for name in ("exposures", "feedback")}
+    broken["feedback"].write_bytes(b"no Parquet")
+
+    def outcomes():
+        ran = run_monitor("gate", "new", "-c", "cut.yaml", "--format", "json", cwd=shop)
+        return {one["name"]: one for one in json.loads(ran.out)["conditions"]}
+
+    found = outcomes()
+    assert {name: one["outcome"] for name, one in found.items()} == {
+        "rules": "failed", "failure": "passed", "clicks": "not_known",
+    }  # fmt: skip
+    assert "late, feedback: " in found["clicks"]["detail"]
+    assert "2.parquet: is no whole Parquet file" in found["clicks"]["detail"]
+    broken["exposures"].write_bytes(b"no Parquet")
+    found = outcomes()
+    assert {name: one["outcome"] for name, one in found.items()} == {
+        "rules": "failed", "failure": "not_known", "clicks": "not_known",
+    }  # fmt: skip
+    assert "late, exposures: " in found["failure"]["detail"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
