@@ -19,7 +19,16 @@ from monitor.logs.source import Source
 from monitor.metrics.feedback.business import ratio_sums
 from monitor.metrics.shared import Shared
 from monitor.off_policy import lists, queries
-from monitor.off_policy.results import CLICKED, NOT_1, POLICY_OVERLAP, TOO_FEW, Question, result_of, value_of
+from monitor.off_policy.results import (
+    CLICKED,
+    NOT_1,
+    OUT_OF_RANGE,
+    POLICY_OVERLAP,
+    TOO_FEW,
+    Question,
+    result_of,
+    value_of,
+)
 from monitor.off_policy.reward_model import MOST_CELLS, ROWS, Predictions, predictions
 from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta
@@ -105,7 +114,7 @@ def estimate(
     reason = overlap.reason
     if not reason and not source.logs[c.FEEDBACK].rows_in(Window(span.start, around.end)):
         reason = _NO_FEEDBACK
-    results = [*_skipped(question, source, span), *_overlap(question, overlap, faults)]
+    results = [*_skipped(question, source, span), *_overlap(question, overlap, faults, sums)]
     results += _no_data(question, reason, usable) if reason else _values(question, overlap, sums, usable)
     if found := lists.read(engine, rows, c.POSITION in shown.columns):
         results += lists.overlap_of_lists(question, found)
@@ -157,7 +166,8 @@ def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usabl
         queries.SELF_NORMALISED: (ratio_sums(sums, queries.SELF_NORMALISED), overlap.effective),
     }
     for name, (of, effective) in found.items():
-        yield value_of(question, name, from_sums(of, CLICKED, effective), usable, TOO_FEW)
+        why = TOO_FEW if of.n < 2 else OUT_OF_RANGE
+        yield value_of(question, name, from_sums(of, CLICKED, effective), usable, why)
 
 
 def _wrong_model(sums: RatioSums, direct: Estimate | None, effective: float) -> str:
@@ -201,14 +211,18 @@ def _skipped(question: Question, source: Source, span: Window) -> Iterator[Resul
         yield replace(one, status=Status.ERROR)
 
 
-def _overlap(question: Question, overlap: Overlap, faults: Mapping[str, int]) -> Iterator[Result]:
+def _overlap(
+    question: Question, overlap: Overlap, faults: Mapping[str, int], sums: Mapping[str, Any]
+) -> Iterator[Result]:
     result = partial(result_of, question, POLICY_OVERLAP, samples=overlap.rows)
     left = ", ".join(f"{count} with {name}" for name, count in sorted(faults.items()))
     yield result("rows_without_weight", float(overlap.left_out), detail=left)
     yield result("effective_sample_size", overlap.effective)
     yield result("largest_weight", overlap.largest)
     if overlap.mean is None:
-        yield result("mean_weight", None, detail="fewer than two users or requests have a weight")
+        few = not sums or ratio_sums(sums, queries.WEIGHT).n < 2
+        why = f"{TOO_FEW} have a weight" if few else OUT_OF_RANGE
+        yield result("mean_weight", None, detail=why)
     else:
         lower, upper = overlap.mean.interval
         odd = "" if lower <= 1 <= upper else NOT_1

@@ -13,6 +13,7 @@ POLICY_VALUE: Final = "policy_value"
 POLICY_OVERLAP: Final = "policy_overlap"
 CLICKED: Final = (0.0, 1.0)
 TOO_FEW: Final = "fewer than two users or requests"
+OUT_OF_RANGE: Final = "the sums ran out of the range of float64"
 NOT_1: Final = (
     "1 is expected: the propensities or the target's probabilities are wrong, or the target shows items that "
     "the log cannot show"

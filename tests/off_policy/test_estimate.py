@@ -231,6 +231,21 @@ def test_wrong_propensities_show_in_the_mean_weight(logs_of, tmp_path):
     assert wrong.detail.startswith("1 is expected")
 
 
+@pytest.mark.parametrize(
+    ("column", "without"),
+    [("own", ["self_normalised_ips"]), ("propensity", ["mean_weight", "ips", "self_normalised_ips"])],
+    ids=["tiny weights", "huge weights"],
+)
+def test_weights_whose_squares_leave_float64_are_not_called_too_few_users(logs_of, tmp_path, column, without):
+    logs = logs_of(5, broken=False)
+    write(tmp_path, "logged", logs.logged.assign(**{column: logs.logged[column] * 1e-200}))
+    found = by_name(estimated(logs.config, asked(target=None, column="own"))[0])
+    assert found["logged"].status is Status.OK
+    for name in without:
+        assert found[name].status is Status.NO_DATA
+        assert found[name].detail == "the sums ran out of the range of float64"
+
+
 def test_ids_of_other_types_are_compared_as_text(logs_of, tmp_path):
     logs = logs_of(6, broken=False)
     numbered = logs.wanted.assign(item_id=logs.wanted["item_id"].str[1:].astype(int))
