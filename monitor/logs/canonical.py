@@ -70,7 +70,8 @@ def canonical(
         log: exposures, feedback, catalog, users, samples or survey.
         settings: what the columns are called, and how they are read.
         id_types: our id columns that are whole numbers; the others become text.
-        keep_raw: keep the unread values beside the read ones, for counting bad values.
+        keep_raw: keep the unread values beside the read ones, for counting bad values; of columns that are
+            not ours, only those of a guessed type.
         further: types for the texts of columns that are not ours; a value that does not fit is null.
     """
     names = source_names(log, settings, table.columns)
@@ -86,7 +87,8 @@ def canonical(
         if name != _LOST
     }
     if keep_raw:
-        read |= {RAW + name: table[name] for name in c.TYPES[log] if name in table.columns}
+        guessed = {name for name, kind in types.items() if kind is not None and is_readable(kind)}
+        read |= {RAW + name: table[name] for name in table.columns if name in c.TYPES[log] or name in guessed}
         read |= {_LOST: table[_LOST]} if _LOST in table.columns else {}
     return table.select(**read)
 
@@ -378,8 +380,12 @@ def _typed(column: ir.Value, kind: dt.DataType | None) -> ir.Value:
     if kind is None or not column.type().is_string():
         return column
     kind = kind.value_type if kind.is_array() else kind
-    readable = kind.is_numeric() or kind.is_boolean() or kind.is_timestamp() or kind.is_date()
-    return column.try_cast(kind) if readable else column
+    return column.try_cast(kind) if is_readable(kind) else column
+
+
+def is_readable(kind: dt.DataType) -> bool:
+    """Whether the texts of a column that is not ours are read as this guessed type; others stay texts."""
+    return bool(kind.is_numeric() or kind.is_boolean() or kind.is_timestamp() or kind.is_date())
 
 
 def _further(column: ir.Value, settings: LogSettings) -> ir.Value:

@@ -20,6 +20,7 @@ from monitor.core.text import REASON_LENGTH, cut
 from monitor.engines.duckdb import DeadlineExceeded, Engine, deadline
 from monitor.logs.canonical import TIMESTAMP, bad_values, json_ids, json_instead_of_ids
 from monitor.logs.files import NOT_UTF8, ONE_OBJECT, STILL_WRITTEN, UTF16, LogFile, format_of, unfinished
+from monitor.logs.guesses import corrected, unlike
 from monitor.logs.limits import MOST_WINDOWS, BeyondLimit, check_rows, check_size, too_slow
 from monitor.logs.mapping import column_problems
 from monitor.logs.reading import Shape, id_types, read, sniff
@@ -49,6 +50,7 @@ _CAUSES = {
 }
 """What the engine says of a file that it cannot read, and what we say."""
 DUPLICATE = "duplicate: holds the same rows as "
+_Sums = Callable[[ir.Table], dict[str, ir.IntegerScalar]]  # of rows: further sums that a scan makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,17 +200,21 @@ def scan(
     """Count the rows of a file by window, in one scan."""
     types = id_types(log, settings, shape)
     rows = read(engine, _SCAN, log, settings, shape, [file.path], types, keep_raw=True)
+
+    def sums(rows: ir.Table) -> dict[str, ir.IntegerScalar]:
+        return _json_sums(rows, log) | unlike(rows, log, settings, shape)
+
     if c.TS not in c.TYPES[log]:
-        found = _rows_of(engine, engine.once(("whole", rows.op(), log), lambda: _whole(rows, log)))
+        found = _rows_of(engine, engine.once(("whole", rows.op(), log), lambda: _whole(rows, log, sums)))
         _refuse_json(found)
         (row,) = found
         placed = {0: Bucket(row["rows"], seconds(file.modified), row["bad"] or 0)}
-        return FileEntry(file, digest, shape, buckets=placed)
+        return FileEntry(file, digest, corrected(shape, log, settings, found), buckets=placed)
     # A named value keeps the query the same for all files: compiling it takes longer than running it.
     engine.remember(_LIMIT, (file.modified + time.future_tolerance).replace(tzinfo=None))
     length = int(time.window.total_seconds())
     by_window = engine.once(
-        ("by_window", rows.op(), log, length), lambda: _by_window(engine, rows, log, length)
+        ("by_window", rows.op(), log, length), lambda: _by_window(engine, rows, log, length, sums)
     )
     found = _rows_of(engine, by_window)
     if len(found) > MOST_WINDOWS:
@@ -222,7 +228,7 @@ def scan(
         buckets[row[_BUCKET]] = Bucket(row["rows"], row["checksum"], row["bad"] or 0)
         newest.append(row["newest"])
     return FileEntry(
-        file, digest, shape, buckets=buckets,
+        file, digest, corrected(shape, log, settings, found), buckets=buckets,
         newest=max(newest).replace(tzinfo=UTC) if newest else None,
         future=rest["future"],
         unplaced=rest["rows"] - rest["future"] - rest["timeless"],
@@ -233,12 +239,12 @@ def _rows_of(engine: Engine, expression: ir.Table) -> list[dict[str, Any]]:
     return engine.rows(engine.select(expression), expression.schema())
 
 
-def _whole(rows: ir.Table, log: str) -> ir.Table:
+def _whole(rows: ir.Table, log: str, sums: _Sums) -> ir.Table:
     """One row for a log without times."""
-    return rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum(), **_json_sums(rows, log))
+    return rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum(), **sums(rows))
 
 
-def _by_window(engine: Engine, rows: ir.Table, log: str, length: int) -> ir.Table:
+def _by_window(engine: Engine, rows: ir.Table, log: str, length: int, sums: _Sums) -> ir.Table:
     """One row for each window of `length` seconds, and one for the rows that lie in none."""
     if c.TS not in rows.columns:  # training and test samples may have no time
         rows = rows.mutate(**{c.TS: ibis.null(TIMESTAMP)})
@@ -256,7 +262,6 @@ def _by_window(engine: Engine, rows: ir.Table, log: str, length: int) -> ir.Tabl
     )
     placed = ~(rows["__future"] | ~rows["__usable"])
     rows = rows.mutate(**{_BUCKET: placed.ifelse(rows[_BUCKET], ibis.null("int64"))})
-    sums = _json_sums(rows, log)
     grouped = rows.group_by(_BUCKET).aggregate(
         rows=lambda t: t.count(),
         checksum=lambda t: t["__hash"].sum(),
@@ -264,7 +269,7 @@ def _by_window(engine: Engine, rows: ir.Table, log: str, length: int) -> ir.Tabl
         future=lambda t: (t["__future"] & t["__usable"]).sum(),
         timeless=lambda t: (t["__timeless"] & ~t["__usable"]).sum(),
         newest=lambda t: t[c.TS].max(where=t[_BUCKET].notnull()),
-        **sums,
+        **sums(rows),
     )
     return grouped.limit(MOST_WINDOWS + 1)
 

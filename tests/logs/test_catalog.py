@@ -139,3 +139,17 @@ def test_the_catalog_of_another_recommender_or_a_dropped_one_is_not_taken(writte
     assert counted.count("catalog") == 3
     engine.drop("catalog")
     assert ids(first, engine) == ["1"]
+
+
+def test_a_column_with_a_text_behind_many_numbers_keeps_the_text(written, catalog):
+    rows = [f"i{number},{number}" for number in range(30_000)]
+    written("catalog-0.csv", "\n".join(["item_id,price", *rows, "last,on request", ""]))
+    found = {row["item_id"]: row["price"] for row in catalog()}
+    assert (found["i7"], found["last"], len(found)) == ("7", "on request", 30_001)
+
+
+def test_a_json_column_of_dates_that_cannot_be_read_keeps_its_texts(written, catalog):
+    written("catalog-0.jsonl", '{"item_id": "1", "since": "13-01-2026 10:00:00"}\n{"item_id": "2"}\n')
+    first, second = catalog()
+    assert first["since"] == "13-01-2026 10:00:00"
+    assert pd.isna(second["since"])

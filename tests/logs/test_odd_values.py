@@ -171,3 +171,34 @@ def test_a_star_in_only_matches_a_value_with_a_line_break(written, source_of, en
     source.exposures.refresh(engine, NOW)
     rows = source.load(engine, "exposures", HOUR, table="exposures").execute()
     assert rows["scene"].tolist() == ["home\nx"]
+
+
+FIRST_ROWS = 30_000  # more than an engine guesses a type from
+
+
+@pytest.mark.parametrize(
+    ("values", "last", "read"),
+    [
+        (["1", "2"], "3.5", [1.0, 2.0, 3.5]),
+        (["1", "2"], "n/a", ["1", "2", "n/a"]),
+        (["1", ""], "12345678901234567890", [1.0, None, 12345678901234567890.0]),
+        (["1", "2"], "30", [1, 2, 30]),
+        (["0.5", "1.5"], "high", ["0.5", "1.5", "high"]),
+        (["0.5", "1.5"], "nan", [0.5, 1.5, float("nan")]),
+        (["true", "false"], "perhaps", ["true", "false", "perhaps"]),
+        (["2026-03-01 10:00:00", "2026-03-02 10:00:00"], "soon",
+         ["2026-03-01 10:00:00", "2026-03-02 10:00:00", "soon"]),
+    ],
+)  # fmt: skip
+def test_a_further_column_of_a_csv_has_a_type_that_holds_all_of_its_values(
+    values, last, read, written, source_of, engine
+):
+    rows = enumerate([*values * (FIRST_ROWS // 2), last])
+    lines = "".join(f"r{number},u,2026-03-01T10:00:00Z,a,{value}\n" for number, value in rows)
+    written("a.csv", HEADER.replace("\n", ",further\n") + lines)
+    source = source_of()
+    source.exposures.refresh(engine, NOW)
+    rows = source.load(engine, "exposures", HOUR, table="exposures")
+    found = rows.select("further").distinct().to_pyarrow()["further"].to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, read))
+    assert source.exposures.bad_values(HOUR) == 0
