@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -240,7 +241,7 @@ def init(
         note(f"TODO: {sentence}")
     if not printed:
         task = "resolve its TODOs" if written.missing else "check its comments"
-        say(f"wrote {output}; {task}, then: recsys-monitor validate --config {output}")
+        say(f"wrote {output}; {task}, then: recsys-monitor validate --config {shlex.quote(str(output))}")
     sys.exit(USAGE if written.missing else OK)
 
 

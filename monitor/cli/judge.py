@@ -324,7 +324,7 @@ def why_unread(log: Log) -> str:
     why = f"{reason}; {WHEN_READ}" if reason == STILL_WRITTEN else reason
     if len(log.entries) == 1:
         return f"{log.name}: {faults[0].file.path}: {why}"
-    many = f"{len(faults)} of {len(log.entries)} files are skipped"
+    many = f"{len(faults):,} of {len(log.entries):,} files are skipped"
     return f"{log.name}: {many}, such as {faults[0].file.path}: {why}"
 
 

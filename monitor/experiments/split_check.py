@@ -83,8 +83,8 @@ class Split:
         alpha = self.experiment.alpha
         if self.unknown:
             return (
-                f"the split is broken: {self.unknown} of {self.users} users were in arms that it does not "
-                f"name ({self.names}); the arms' metrics cannot be used"
+                f"the split is broken: {self.unknown:,} of {self.users:,} users were in arms that it does "
+                f"not name ({self.names}); the arms' metrics cannot be used"
             )
         if self.anytime < alpha:
             return (

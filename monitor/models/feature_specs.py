@@ -149,7 +149,7 @@ def _what_is_wrong(skew: FeatureSkew) -> str:
         )
     if skew.stale:
         stale = f"{skew.stale} of the wrong are older online"
-    return sentences(f"{skew.wrong} of {skew.pairs} pairs differ: {kinds}", commonest, stale)
+    return sentences(f"{skew.wrong:,} of {skew.pairs:,} pairs differ: {kinds}", commonest, stale)
 
 
 def _rest(left: Sequence[FeatureSkew]) -> str:

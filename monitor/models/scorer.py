@@ -62,7 +62,7 @@ def load_scorer(name: str) -> Scorer:
         if scores.shape != (len(frame),):
             raise ScorerError(f"{name} gave {scores.shape} scores for {len(frame)} rows")
         if unknown := int(np.isnan(scores).sum()):
-            raise ScorerError(f"{name} gave no number for {unknown} of {len(frame)} rows")
+            raise ScorerError(f"{name} gave no number for {unknown:,} of {len(frame):,} rows")
         return scores
 
     return score

@@ -117,8 +117,8 @@ def left_out(sums: SplitSums) -> str:
     '2 of 10 rows have no finite score'
     """
     return sentences(
-        f"{sums.unscored} of {sums.rows} rows have no finite score" if sums.unscored else "",
-        f"{sums.unlabelled} of {sums.rows} rows have no label of 0 or 1" if sums.unlabelled else "",
+        f"{sums.unscored:,} of {sums.rows:,} rows have no finite score" if sums.unscored else "",
+        f"{sums.unlabelled:,} of {sums.rows:,} rows have no label of 0 or 1" if sums.unlabelled else "",
     )
 
 
@@ -132,9 +132,9 @@ def _user_auc(own: ResultBuilder, sums: SplitSums, by: str, out: str) -> Result:
         return own.no_data("no row has a user id")
     mixed = int(sums.users["mixed"]) if sums.users else 0
     if sums.users is None or mixed == 0:
-        return own.undefined(f"none of {sums.known_users} users has labels of both classes", 0)
+        return own.undefined(f"none of {sums.known_users:,} users has labels of both classes", 0)
     left = sums.known_users - mixed
-    one_sided = f"{left} of {sums.known_users} users have labels of one class only" if left else ""
+    one_sided = f"{left:,} of {sums.known_users:,} users have labels of one class only" if left else ""
     value = float(sums.users[f"{by}_wa"]) / float(sums.users[f"{by}_w"])
     interval = ratio_within(weighted_mean_sums(sums.users, by))
     return own.value(value, mixed, interval, detail=sentences(one_sided, out))

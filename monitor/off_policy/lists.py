@@ -157,7 +157,7 @@ def _reason(kind: Kind, lists: Lists, of: Weighted) -> str:
     used = lists.usable(kind)
     left = lists.all - used
     if left > MOST_UNSEEN * lists.all:
-        return f"{left} of {lists.all} lists cannot be used whole, more than {MOST_UNSEEN:.0%}"
+        return f"{left:,} of {lists.all:,} lists cannot be used whole, more than {MOST_UNSEEN:.0%}"
     if of.lists < LEAST_EFFECTIVE:
         are, their = ("list is", "its") if used == 1 else ("lists are", "their")
         return f"{used} {are} worth {of.lists:.3g} by {their} weights, less than {LEAST_EFFECTIVE}"

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -328,6 +329,13 @@ def test_init_writes_a_config_that_check_accepts(world, tmp_path):
     assert yaml.safe_load((folder / "new.yaml").read_text())["recommenders"]
     printed = run_monitor("init", "log.parquet", "--output", "-", cwd=folder)
     assert printed.out == (folder / "new.yaml").read_text()
+
+
+def test_the_command_that_init_names_can_be_pasted_into_a_shell(world, tmp_path):
+    folder = _own(world, tmp_path)
+    ran = run_monitor("init", "log.parquet", "--output", "our shop.yaml", cwd=folder)
+    (command,) = re.findall(r"then: recsys-monitor (.*)", ran.out)
+    assert run_monitor(*shlex.split(command), cwd=folder).code == 0
 
 
 def test_init_reports_missing_columns(world, tmp_path):

@@ -146,6 +146,16 @@ def test_prometheus_scrapes_the_service_as_the_job_that_the_alerts_name() -> Non
     ]
 
 
+@pytest.mark.parametrize(("probe", "scheme"), [("http", "http"), ("https", "https"), ("command", "https")])
+def test_the_address_of_the_page_after_an_install_has_the_scheme_of_the_server(
+    probe: str, scheme: str
+) -> None:
+    with helm.Chart.load(str(CHART)) as loaded:
+        texts = loaded.render(OWN | {"probe": probe}, name="shop", namespace="watch")
+    (said,) = [text for path, text in texts.items() if path.endswith("NOTES.txt")]
+    assert re.findall(r"\S+://\S+", said) == [f"{scheme}://127.0.0.1:9108/"]
+
+
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_probes_ask_what_needs_no_password(scheme: str) -> None:
     asked = container(rendered(OWN | {"probe": scheme}))

@@ -87,7 +87,7 @@ class ListCoverage(Family):
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         n = row["requests"] or 0
         left_out = row["without_user"] or 0
-        detail = f"{left_out} of {n} requests carry no user id and are left out" if left_out else ""
+        detail = f"{left_out:,} of {n:,} requests carry no user id and are left out" if left_out else ""
         nobody = NO_USERS if n else NO_REQUESTS
         yield make(COVERAGE, settings, "pv").share(row["valid"], n, NO_REQUESTS)
         yield make(COVERAGE, settings, "uv").share(row["users_valid"], row["users"], nobody, detail=detail)

@@ -100,7 +100,9 @@ class Importance(Family):
             yield from (builder.undefined(detail, 0) for builder in (lowest, highest, size))
         else:
             left_out = (
-                f"{logged - usable} of {logged} propensities do not lie in (0, 1]" if usable < logged else ""
+                f"{logged - usable:,} of {logged:,} propensities do not lie in (0, 1]"
+                if usable < logged
+                else ""
             )
             yield lowest.value(1.0 / row["largest"], usable, detail=left_out)
             yield highest.value(1.0 / row["smallest"], usable, detail=left_out)

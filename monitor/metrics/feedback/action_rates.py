@@ -110,7 +110,7 @@ class ActionRates(Family):
         for event, number in self.events(settings).items():
             sums = {by: ratio_sums(row, of_event(by, number)) for by in ACTION_RATE.by}
             pv, uv = sums["pv"], sums["uv"]
-            unknown = f"{alone} of {int(pv.denominator)} requests"
+            unknown = f"{alone:,} of {int(pv.denominator):,} requests"
             details = {
                 "uv": f"left out: {unknown} without a user",
                 "pv": f"{unknown} have no user; each counts as a user of its own in the interval",

@@ -110,7 +110,7 @@ class ActionValue(Family):
                 yield from (builder.no_data(nothing) for builder in (whole, mean))
             else:
                 lost = actions - values
-                left_out = f"left out: {lost} of {actions} actions without a finite value" if lost else ""
+                left_out = f"left out: {lost:,} of {actions:,} actions without a finite value" if lost else ""
                 yield whole.value(sums.numerator, values, detail=left_out)
                 estimate = ratio_delta(sums)
                 interval = estimate and estimate.interval
@@ -163,6 +163,8 @@ class Completion(Family):
                 )
                 continue
             lost = actions - completable
-            left_out = f"left out: {lost} of {actions} actions without a value or a length" if lost else ""
+            left_out = (
+                f"left out: {lost:,} of {actions:,} actions without a value or a length" if lost else ""
+            )
             value = sums.numerator / completable
             yield builder.value(value, completable, ratio_within(sums), detail=left_out)

@@ -104,7 +104,7 @@ class BusyUsers(Family):
                 yield builder.no_data(NOTHING_SHOWN)
                 continue
             acting = int(row[of_event(_ACTING, number)] or 0)
-            detail = f"left out: {gone.n} of {acting} users with an action" if gone.n else ""
+            detail = f"left out: {gone.n:,} of {acting:,} users with an action" if gone.n else ""
             value, interval = left.numerator / left.denominator, rate_interval(left)
             yield builder.value(value, int(left.denominator), interval, detail=detail)
 

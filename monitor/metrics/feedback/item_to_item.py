@@ -77,7 +77,7 @@ class ItemToItem(Family):
     def outcomes(self, row: AggregateRow, settings: MetricSettings) -> Iterator[Result]:
         pairs, judged = int(row["pairs"] or 0), int(row["judged"] or 0)
         nothing = "no item that was acted on first has a list" if pairs else "nobody acted twice"
-        left_out = f"left out: {pairs - judged} of {pairs} pairs without a list" if judged < pairs else ""
+        left_out = f"left out: {pairs - judged:,} of {pairs:,} pairs without a list" if judged < pairs else ""
         for k in settings.k:
             builder = make(ITEM_TO_ITEM_RECALL, settings, k=str(k))
             yield builder.share(row[f"hits_{k}"], judged, nothing, detail=left_out)

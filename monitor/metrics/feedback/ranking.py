@@ -374,14 +374,14 @@ def _left_out(row: AggregateRow, empty: int = 0, *, of_users: bool = False) -> s
     judged = int(row["sum_lists"])
     parts = []
     if judged < row["every_list"]:
-        parts.append(f"{row['every_list'] - judged} of {row['every_list']} lists without a relevant item")
+        parts.append(f"{row['every_list'] - judged:,} of {row['every_list']:,} lists without a relevant item")
     if of_users:
         if row["users"] < row["every_user"]:
-            parts.append(f"{row['every_user'] - row['users']} of {row['every_user']} users without one")
+            parts.append(f"{row['every_user'] - row['users']:,} of {row['every_user']:,} users without one")
         if row["lists_without_user"]:
-            parts.append(f"{row['lists_without_user']} of {judged} lists with one have no user")
+            parts.append(f"{row['lists_without_user']:,} of {judged:,} lists with one have no user")
     if empty:
-        parts.append(f"{empty} of {judged} lists with one are empty")
+        parts.append(f"{empty:,} of {judged:,} lists with one are empty")
     return f"left out: {'; '.join(parts)}" if parts else ""
 
 

@@ -88,7 +88,9 @@ class Serendipity(Family):
             yield builder.no_data("the history has no earlier actions yet")
         else:
             left_out = (
-                f"{acted - n} of {acted} exposures acted on have nothing to compare with" if n < acted else ""
+                f"{acted - n:,} of {acted:,} exposures acted on have nothing to compare with"
+                if n < acted
+                else ""
             )
             nothing = "nobody who acted has earlier actions to compare with"
             yield builder.mean(n, row["total"], row["squares"], nothing, detail=left_out)

@@ -150,9 +150,8 @@ def moved(row: AggregateRow, clip: float) -> str:
     '1 of 9 scores is nearer than 1e-15 to 0 or 1, and clipped'
     """
     n, outside, within = int(row["n"]), int(row["outside"]), int(row["moved"])
+    verb = "is" if within == 1 else "are"
     return sentences(
-        f"{outside} of {n} scores lie outside [0, 1] and are no probabilities" if outside else "",
-        f"{within} of {n} scores {'is' if within == 1 else 'are'} nearer than {clip:g} to 0 or 1, and clipped"
-        if within
-        else "",
+        f"{outside:,} of {n:,} scores lie outside [0, 1] and are no probabilities" if outside else "",
+        f"{within:,} of {n:,} scores {verb} nearer than {clip:g} to 0 or 1, and clipped" if within else "",
     )

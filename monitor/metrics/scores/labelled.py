@@ -122,7 +122,7 @@ def left_out(row: AggregateRow) -> str:
     """
     shown = int(row["shown"] or 0)
     missing = shown - int(row["scored"] or 0)
-    return f"{missing} of {shown} exposures have no finite score" if missing else ""
+    return f"{missing:,} of {shown:,} exposures have no finite score" if missing else ""
 
 
 def nothing_scored(row: AggregateRow) -> str | None:

@@ -283,7 +283,7 @@ def _left_out(row: AggregateRow, own: RatingSettings) -> str:
     rated, odd = int(row["rated"] or 0), int(row["odd"] or 0)
     lowest, highest = own.range
     return sentences(
-        f"{odd} of {rated} ratings lie outside [{lowest:g}, {highest:g}] and are left out" if odd else "",
+        f"{odd:,} of {rated:,} ratings lie outside [{lowest:g}, {highest:g}] and are left out" if odd else "",
         left_out(row),
     )
 
@@ -294,5 +294,7 @@ def _distortion(row: AggregateRow, builder: ResultBuilder, nothing: str, detail:
         return builder.no_data(nothing)
     if known == 0:
         return builder.undefined(f"the matrix has none of the {n} pairs of a prediction and a rating", n)
-    lacking = f"the matrix lacks {n - known} of {n} pairs of a prediction and a rating" if known < n else ""
+    lacking = (
+        f"the matrix lacks {n - known:,} of {n:,} pairs of a prediction and a rating" if known < n else ""
+    )
     return builder.mean(known, row["cost"], row["cost_squared"], nothing, detail=sentences(lacking, detail))

@@ -74,9 +74,11 @@ class UserAuc(Family):
             if nothing:
                 yield builder.no_data(nothing)
             elif n == 0:
-                yield builder.undefined(f"none of {users} users has labels of both classes", 0)
+                yield builder.undefined(f"none of {users:,} users has labels of both classes", 0)
             else:
-                one_class = f"{users - n} of {users} users have labels of one class only" if n < users else ""
+                one_class = (
+                    f"{users - n:,} of {users:,} users have labels of one class only" if n < users else ""
+                )
                 value = float(row[f"{by}_wa"]) / float(row[f"{by}_w"])
                 interval = ratio_within(weighted_mean_sums(row, by))
                 yield builder.value(value, n, interval, detail=sentences(one_class, left_out(row)))
