@@ -34,8 +34,9 @@ class Incident:
 
     `change` gives what becomes of a window, by the place of the incident in a sweep and the number of the
     window. `by`: which alert must fire. `watched`: for how many windows it is followed if nothing is
-    reported. `only_volume`: nothing but the number of requests changes, so the cause must be `traffic_*`.
-    `stays`: the alert must still fire in the last window.
+    reported. `enough`: the expected requests of the bar's windows from which on a case counts; with fewer,
+    the noise of real traffic hides it. `only_volume`: nothing but the number of requests changes, so the
+    cause must be `traffic_*`. `stays`: the alert must still fire in the last window.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Incident:
     bar: Bar
     watched: int
     by: Reported = "any"
+    enough: int = 0
     only_volume: bool = False
     at_night: bool = False
     stays: bool = False
@@ -77,7 +79,8 @@ INCIDENTS: Final = {
         ),
         Incident(
             "night", "half of all requests are gone for two hours at night",
-            lambda *_: Change(requests=0.5), Bar(0.90, 2, 2), watched=2, only_volume=True, at_night=True,
+            lambda *_: Change(requests=0.5), Bar(0.90, 2, 2), watched=2, enough=400, only_volume=True,
+            at_night=True,
         ),
         Incident(
             "requests_fall", "requests fall by 1 % a day",

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
 from benchmarks.real_traffic.incidents import INCIDENTS, Incident
 from benchmarks.real_traffic.sweep import FALSE_ALARMS, LEARNED, Sample, Struck, Swept
 from benchmarks.real_traffic.traffic import HOUR, SERIES, WEEK, Hours
@@ -19,16 +21,20 @@ PAGE = "page"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was reported of one incident: after how many windows (None: never), and the first cause."""
+    """What was reported of one incident: after how many windows (None: never), and the first cause.
+
+    `expected` is how many requests the windows of its bar would have without it.
+    """
 
     incident: str
     begins: datetime
     windows: int | None
     cause: str
     in_time: bool
+    expected: float
 
 
-def outcome(struck: Struck, clean: Sequence[Episode], *, is_small: bool) -> Outcome:
+def outcome(struck: Struck, clean: Sequence[Episode], hours: Hours, *, is_small: bool) -> Outcome:
     """What an incident's own alerts say: those that fire neither before it nor in the clean run meanwhile."""
     incident = INCIDENTS[struck.incident]
     since = int(struck.begins.timestamp())
@@ -38,10 +44,13 @@ def outcome(struck: Struck, clean: Sequence[Episode], *, is_small: bool) -> Outc
     wanted = [one for one in own if incident.by == "any" or one.severity == PAGE]
     first = min((one.since for one in wanted), default=None)
     windows = None if first is None else -(-(first - since) // 3600)
-    in_time = windows is not None and windows <= incident.bar.of(is_small=is_small)
+    most = incident.bar.of(is_small=is_small)
+    in_time = windows is not None and windows <= most
     if incident.stays:
         in_time = in_time and any(one.fires(end) for one in wanted)
-    return Outcome(incident.name, struck.begins, windows, _cause(own), in_time)
+    number = (struck.begins - hours.start) // HOUR
+    expected = round(float(np.nansum(hours.rate[number : number + most])), 1)
+    return Outcome(incident.name, struck.begins, windows, _cause(own), in_time, expected)
 
 
 def _cause(own: Sequence[Episode]) -> str:
@@ -107,7 +116,7 @@ class Figures:
             seconds=swept.seconds,
             windows=len(swept.requests),
             weeks=ordinary * HOUR / WEEK,
-            outcomes=[outcome(one, swept.episodes, is_small=is_small) for one in swept.struck],
+            outcomes=[outcome(one, swept.episodes, hours, is_small=is_small) for one in swept.struck],
             tickets=[_alert(one) for one in false if one.severity != PAGE],
             pages=[_alert(one) for one in false if one.severity == PAGE],
             caught=[any(_begins_in(alert, one) for alert in swept.episodes) for one in judged],
@@ -115,8 +124,8 @@ class Figures:
         )
 
     def share(self, incident: Incident) -> Share:
-        """How many of these incidents were reported in time."""
-        return Share.of(one.in_time for one in self.of_incident(incident))
+        """How many of these incidents were reported in time, of those with enough requests."""
+        return Share.of(one.in_time for one in self.of_incident(incident) if one.expected >= incident.enough)
 
     def named_traffic(self) -> Share:
         """If only the volume changed and a cause was reported: how often the first is `traffic_*`."""

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
+from math import inf
 from pathlib import Path
 from statistics import median
 from string import Template
@@ -31,6 +33,7 @@ from monitor import __version__
 
 PAGE: Final = ROOT / "docs" / "real-traffic.md"
 _TEMPLATE: Final = Path(__file__).with_name("page.md")
+_EXPECTED: Final = (0, 100, 200, 400, 1000)  # requests in the two hours at night
 FALSE_ALARMS: Final = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0)  # a week, at which the methods are compared in a table
 
 
@@ -68,6 +71,8 @@ def write(found: Sequence[Content], page: Path = PAGE) -> str:
         "sample": _sample(figures),
         "summary": _summary(figures),
         "incidents": _incidents(figures),
+        "night": _night(figures),
+        "enough": [f"{INCIDENTS['night'].enough:,}"],
         "named": [f"{100 * TRAFFIC_NAMED:.0f}"],
         "named_table": _table(
             ("series", "first cause is `traffic_*`", "first causes"),
@@ -177,14 +182,29 @@ def _bar(incident: Incident) -> str:
     bar, alert = incident.bar, "a page" if incident.by == "page" else "any alert"
     small = "" if bar.small == bar.windows else f" (small series: {bar.small})"
     still = ", and fires to the end" if incident.stays else ""
-    return f"{100 * bar.share:.0f} %: {alert} within {bar.windows} windows{small}{still}"
+    enough = f"; from {incident.enough:,} expected requests on" if incident.enough else ""
+    return f"{100 * bar.share:.0f} %: {alert} within {bar.windows} windows{small}{still}{enough}"
 
 
 def _cell(figures: Figures, incident: Incident) -> str:
-    outcomes = figures.of_incident(incident)
+    outcomes = [one for one in figures.of_incident(incident) if one.expected >= incident.enough]
     windows = [one.windows for one in outcomes if one.windows is not None]
     after = f"; {median(windows):g} windows, {len(windows)} reported" if windows else ""
     return f"{figures.share(incident)}{after}"
+
+
+def _night(figures: Sequence[Figures]) -> Iterator[str]:
+    """The losses at night by how many requests the hours would have had."""
+    head = [f"{low:,} to {high:,}" for low, high in pairwise(_EXPECTED)] + [f"{_EXPECTED[-1]:,} or more"]
+    rows = (
+        (one.name, *(_of_expected(one, *ends) for ends in pairwise((*_EXPECTED, inf)))) for one in figures
+    )
+    yield from _table(("series", *head), rows)
+
+
+def _of_expected(figures: Figures, low: float, high: float) -> str:
+    cases = [one for one in figures.of_incident(INCIDENTS["night"]) if low <= one.expected < high]
+    return str(Share.of(one.in_time for one in cases)) if cases else "-"
 
 
 def _causes(figures: Figures) -> str:

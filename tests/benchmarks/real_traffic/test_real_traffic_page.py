@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.real_traffic import page, peers, results
+from benchmarks.real_traffic.incidents import INCIDENTS
 from benchmarks.real_traffic.outcomes import Figures, outcome
 from benchmarks.real_traffic.sweep import LEARNED, Sample, Struck, Swept
 from benchmarks.real_traffic.traffic import DAY, HOUR, Hours
@@ -19,6 +20,7 @@ from monitor.core.results import Window
 
 START = datetime(2014, 9, 2, tzinfo=UTC)
 STRUCK = START + LEARNED + timedelta(hours=10)
+HOURS = Hours(START, np.full((LEARNED + 14 * DAY) // HOUR, 100.0), [])
 SEVERE: Mapping[str, str] = {"alertname": "RecsysAnomalySevere", "severity": "page", "cause": "traffic_lost"}
 LOST: Mapping[str, str] = {"alertname": "RecsysAnomaly", "severity": "ticket", "cause": "traffic_lost"}
 CLICKS: Mapping[str, str] = {"alertname": "RecsysAnomaly", "severity": "ticket", "cause": "clicks_lost"}
@@ -52,15 +54,24 @@ def test_an_incident_is_reported_by_its_own_alerts(
     incident: Struck, windows: int | None, *, in_time: bool
 ) -> None:
     clean = [alert(CLICKS, STRUCK + 2 * HOUR)]
-    found = outcome(incident, clean, is_small=False)
+    found = outcome(incident, clean, HOURS, is_small=False)
     assert (found.windows, found.in_time) == (windows, in_time)
 
 
 def test_a_small_series_has_longer_and_the_first_cause_counts() -> None:
     incident = struck("half", alert(CLICKS, STRUCK + HOUR), alert(SEVERE, STRUCK + 4 * HOUR))
-    found = outcome(incident, [], is_small=True)
+    found = outcome(incident, [], HOURS, is_small=True)
     assert found.in_time
     assert found.cause == "clicks_lost"
+
+
+def test_the_expected_requests_are_those_of_the_windows_in_which_an_alert_must_fire() -> None:
+    rate = np.arange(len(HOURS.rate), dtype=float)
+    first = (STRUCK - START) // HOUR
+    rate[first + 1] = np.nan  # a gap
+    hours = Hours(START, rate, [])
+    assert outcome(struck("half"), [], hours, is_small=False).expected == first
+    assert outcome(struck("half"), [], hours, is_small=True).expected == 3 * first + 5
 
 
 def swept() -> tuple[Swept, Hours]:
@@ -89,6 +100,15 @@ def test_alerts_are_false_after_four_weeks_on_ordinary_days() -> None:
     assert [one.text for one in found.pages] == ["RecsysAnomalySevere (cause=traffic_lost)"]
     assert found.caught == [True]
     assert found.named_traffic() == Share(1, 1)
+
+
+@pytest.mark.parametrize(("an_hour", "counts"), [(199.0, 0), (200.0, 1)])
+def test_a_loss_at_night_counts_where_the_hours_have_enough_requests(an_hour: float, counts: int) -> None:
+    found, hours = swept()
+    figures = Figures.of(found, Hours(START, np.full(len(hours.rate), an_hour), hours.labelled))
+    assert figures.share(INCIDENTS["night"]) == Share(0, counts)
+    assert figures.share(INCIDENTS["half"]) == Share(1, 1)
+    assert sum("at night" in one for one in page.misses([figures])) == counts
 
 
 def surged(begins: datetime, cause: str = "traffic_surge") -> Figures:
