@@ -223,7 +223,7 @@ def rows_of(
         sums = dict(_sums(rows, seen.name, one.file.modified + tolerance))
         for name, flag in bad.items():
             sums[f"bad_{name}"] = flag.sum()
-            sums[f"present_{name}"] = rows[name].count()
+            sums[f"present_{name}"] = rows[name].count(where=flag == 0)
             raw = rows[RAW + name]
             if name not in _NO_EXAMPLE and not raw.type().is_nested():
                 sums[f"example_{name}"] = raw.cast("string").arbitrary(where=flag.cast("boolean"))

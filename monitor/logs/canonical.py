@@ -127,10 +127,16 @@ def bad_values(table: ir.Table, log: str) -> ir.IntegerValue:
 def bad_by_column(table: ir.Table, log: str) -> dict[str, ir.IntegerValue]:
     """For each of our columns: 1 if the value of a row (read with `keep_raw`) could not be read, else 0."""
     return {
-        name: (table[RAW + name].notnull() & table[name].isnull()).ifelse(1, 0)
-        for name in c.TYPES[log]
+        name: (table[RAW + name].notnull() & _is_unread(table[name], kind)).ifelse(1, 0)
+        for name, kind in c.TYPES[log].items()
         if RAW + name in table.columns
     }
+
+
+def _is_unread(column: ir.Value, kind: str) -> ir.BooleanValue:
+    if kind == "numbers" and not column.type().is_array():
+        return ibis.literal(True)  # `_list` leaves it as it is: a text is no list of numbers
+    return column.isnull()
 
 
 def json_ids(table: ir.Table, log: str) -> dict[str, ir.BooleanValue]:

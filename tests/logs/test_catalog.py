@@ -58,11 +58,16 @@ def test_lists_stay_lists_beside_a_file_without_lists(written, catalog):
     assert (list(third["category"]), third["vector"], list(third["sizes"])) == (["x"], None, [41])
 
 
-def test_a_text_in_place_of_a_vector_is_none(written, catalog):
+def test_a_text_in_place_of_a_vector_is_a_bad_value(written, catalog, tmp_path, engine):
     written("catalog-0.parquet", pd.DataFrame({"item_id": ["1"], "vector": [[0.5, 2.0]]}))
-    written("catalog-1.csv", 'item_id,vector\n2,"[1, 2]"\n')
-    first, second = catalog()
-    assert (list(first["vector"]), second["vector"]) == ([0.5, 2.0], None)
+    written("catalog-1.csv", 'item_id,vector\n2,"[1, 2]"\n3,\n')
+    first, second, third = catalog()
+    assert (list(first["vector"]), second["vector"], third["vector"]) == ([0.5, 2.0], None, None)
+    paths = {"exposures": {"path": "none"}, "catalog": {"path": str(tmp_path / "catalog*")}}
+    log = Source(LogsSettings.model_validate(paths), TimeSettings()).logs["catalog"]
+    log.refresh(engine, NOW + timedelta(days=1))
+    counted = {one.file.path.rpartition("/")[2]: one.buckets[0].bad_values for one in log.entries.values()}
+    assert counted == {"catalog-0.parquet": 0, "catalog-1.csv": 1}
 
 
 def test_duplicate_items_in_one_file_are_resolved_the_same_way_each_time(written, catalog):

@@ -148,6 +148,8 @@ def moved(row: AggregateRow, clip: float) -> str:
 
     >>> moved({"n": 9, "outside": 0, "moved": 1}, 1e-15)
     '1 of 9 scores is nearer than 1e-15 to 0 or 1, and clipped'
+    >>> moved({"n": 12345, "outside": 2000, "moved": 0}, 1e-15)
+    '2,000 of 12,345 scores lie outside [0, 1] and are no probabilities'
     """
     n, outside, within = int(row["n"]), int(row["outside"]), int(row["moved"])
     verb = "is" if within == 1 else "are"

@@ -161,6 +161,14 @@ def some_times_cannot_be_read(shop: Shop) -> None:
     shop.exposures["ts"] = times
 
 
+def a_date_is_written_as_one_number(shop: Shop) -> None:
+    shop.catalog["created_at"] = 20260301
+
+
+def the_vectors_are_texts(shop: Shop) -> None:
+    shop.catalog["vector"] = [f"[{n}, 1]" for n in range(ITEMS)]
+
+
 def the_user_column_is_empty(shop: Shop) -> None:
     shop.exposures["user_id"] = pd.Series([None] * EXPOSURES, dtype="string")
 
