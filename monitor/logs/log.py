@@ -110,10 +110,13 @@ class Log:
         """Let the engine reach the files. It may be new since the last look."""
         open_filesystems(engine, self.settings, self.entries if self.settings.is_table else ())
 
-    def restore(self, entries: Iterable[FileEntry], losses: Iterable[Loss] = ()) -> None:
+    def restore(
+        self, entries: Iterable[FileEntry], losses: Iterable[Loss] = (), unlisted: Iterable[Unlisted] = ()
+    ) -> None:
         """Restore a stored index, so that a restart does not read every file again."""
         self.entries = {one.file.path: one for one in entries}
         self.losses = {one.path: one for one in losses}
+        self.unlisted = tuple(unlisted)
         self._contents = None
 
     def _listed(self, engine: Engine) -> Listing:

@@ -11,6 +11,7 @@ from monitor.history.logstate import IndexedFile
 from monitor.history.store import Store
 from monitor.logs.files import LogFile
 from monitor.logs.index import Bucket, FileEntry
+from monitor.logs.listing import Unlisted
 from monitor.logs.log import Log
 from monitor.logs.losses import Loss
 from monitor.logs.reading import Shape
@@ -51,6 +52,19 @@ class StoredIndex:
         self._stored = now
 
 
+def restore(log: Log, store: Store, recommender: str, name: str) -> None:
+    """Give a log its index as the history holds it under this name, also what could not be listed.
+
+    Raises StoreError.
+    """
+    files, gaps = store.files(recommender, name), store.gaps(recommender, name)
+    log.restore(
+        map(_from_history, files.values()),
+        [_loss_from_history(gap) for gap in gaps if gap.status != _UNLISTED],
+        [Unlisted(gap.path, gap.reason) for gap in gaps if gap.status == _UNLISTED],
+    )
+
+
 def _state(log: Log) -> _State:
     found: _State = {(_FILE, path): entry for path, entry in log.entries.items()}
     found |= {(_LOST, path): (loss, log.is_rotated(loss)) for path, loss in log.losses.items()}
@@ -87,10 +101,10 @@ def _loss_to_history(loss: Loss, *, is_rotated: bool) -> IndexedFile:
     )
 
 
-def loss_from_history(file: IndexedFile) -> Loss:
+def _loss_from_history(file: IndexedFile) -> Loss:
     """A loss that `StoredIndex` has written."""
     more: Any = file.buckets
-    entry = replace(from_history(file), reason=None)
+    entry = replace(_from_history(file), reason=None)
     return Loss(entry, file.reason, _to_buckets(more["missing"]), more["hidden"], more["growing"])
 
 
@@ -134,7 +148,7 @@ def _to_shape(kind: str, delimiter: str, columns: Any, folders: Any = None) -> S
     return Shape(kind, pairs, delimiter, None if folders is None else tuple(folders))
 
 
-def from_history(file: IndexedFile) -> FileEntry:
+def _from_history(file: IndexedFile) -> FileEntry:
     """An entry that `StoredIndex` has written."""
     more: Any = file.buckets
     shape = more["shape"]

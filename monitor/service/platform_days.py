@@ -32,7 +32,7 @@ from monitor.platform.platform_check import DayJob, PlatformCheck
 from monitor.platform.system_log import SystemLog
 from monitor.platform.systems import RETRY
 from monitor.service.day_runs import record_day
-from monitor.service.file_index import StoredIndex, from_history, loss_from_history
+from monitor.service.file_index import StoredIndex, restore
 from monitor.settings.recommender import RecommenderSettings
 
 log = logging.getLogger(__name__)
@@ -113,9 +113,7 @@ class PlatformDays:
         """Update the index of a log, and store it."""
         name, key = self._settings.name, f"{_INDEX}{system}"
         if system not in self._restored:
-            entries = [from_history(file) for file in self._store.files(name, key).values()]
-            gaps = self._store.gaps(name, key)
-            each.restore(entries, [loss_from_history(one) for one in gaps if one.status != "unlisted"])
+            restore(each, self._store, name, key)
             self._restored.add(system)
         scan = each.refresh(runtime.index, now)
         if scan.error:

@@ -36,7 +36,7 @@ from monitor.rollups.check import RollupCheck
 from monitor.rules.rule import LoadedRule
 from monitor.service.changed_files import changed_files
 from monitor.service.changes import ListChanges
-from monitor.service.file_index import StoredIndex, from_history, loss_from_history
+from monitor.service.file_index import StoredIndex, restore
 from monitor.service.platform_days import PlatformDays
 from monitor.service.rollup_days import RollupDays
 from monitor.settings.maintenance import covers
@@ -445,10 +445,7 @@ class Watch:
         if self._restored:
             return
         for each in self.evaluator.source.logs.values():
-            entries = [from_history(file) for file in self.store.files(self.name, each.name).values()]
-            gaps = self.store.gaps(self.name, each.name)
-            losses = [loss_from_history(gap) for gap in gaps if gap.status != "unlisted"]
-            each.restore(entries, losses)
+            restore(each, self.store, self.name, each.name)
         if WATCHING not in self.store.watermarks(self.name):
             self.store.set_watermark(self.name, WATCHING, now)
         self._restored = True

@@ -203,6 +203,18 @@ def test_a_log_whose_folder_cannot_be_listed_is_an_error(shop: Shop, tmp_path: P
         assert shop.watch.error is None
 
 
+def test_what_can_be_listed_again_after_a_restart_is_not_kept_as_unlisted(shop: Shop) -> None:
+    loop = shop.folder / "logs/new/loop.csv"
+    loop.symlink_to(loop.name)
+    shop.turn()
+    (gap,) = shop.store.gaps("shop", "exposures")
+    assert (gap.status, gap.path) == ("unlisted", str(loop))
+    loop.unlink()
+    shop.restart()
+    shop.turn(1)
+    assert shop.store.gaps("shop", "exposures") == []
+
+
 def test_a_violation_stays_while_its_folder_is_moved_away(shop: Shop, tmp_path: Path) -> None:
     (tmp_path / "logs").rename(tmp_path / "moved")
     stands(shop, {0, 1, 2, 3, 4}, file="No such file or directory")

@@ -20,7 +20,7 @@ from monitor.report.distributions.csv_file import as_csv
 from monitor.report.distributions.desk import RETRY_SECONDS, Busy, Desk, Drawn
 from monitor.report.distributions.page import DistributionsPage, distributions_page
 from monitor.report.distributions.span import SpanError, newest_window, whole_windows
-from monitor.service.file_index import from_history, loss_from_history
+from monitor.service.file_index import restore
 from monitor.service.web.api.parameters import parse_time
 from monitor.settings.config import Config
 from monitor.settings.recommender import RecommenderSettings
@@ -117,18 +117,15 @@ class Distributions:
 def known_files(store: Store | None) -> Callable[[str, Log], None]:
     """Fills the index of a log from the history, so that only files that are new to it are read."""
 
-    def restore(recommender: str, each: Log) -> None:
+    def fill(recommender: str, each: Log) -> None:
         if store is None:
             return
         try:
-            entries = [from_history(file) for file in store.files(recommender, each.name).values()]
-            gaps = store.gaps(recommender, each.name)
+            restore(each, store, recommender, each.name)
         except StoreError as error:
             log.warning("the index of %s is read from its files, not from the history: %s", each.name, error)
-            return
-        each.restore(entries, [loss_from_history(gap) for gap in gaps if gap.status != "unlisted"])
 
-    return restore
+    return fill
 
 
 def _span(asked: QueryParams, state: RecommenderState, settings: RecommenderSettings) -> Window | None:
