@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -42,16 +42,27 @@ _State = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Kept:
-    """What earlier calls read of a recommender, so that only changed windows are read again.
+class _KeptCheck:
+    """What earlier calls read of a check.
 
-    Both map the id of a window to its state when it was read, and to what it held by series: the points of
-    all windows, and the results of the newest window of each check. A result that did not change is the same
-    object in the next snapshot, so that it can be compared quickly.
+    `points` maps the id of a window to its state when it was read, and to its points by series. `results` has
+    id, state and results of the newest window with any. `series` was made from windows with the states `of`.
     """
 
     points: dict[int, tuple[_State, dict[int, Point]]] = field(default_factory=dict)
-    results: dict[int, tuple[_State, dict[int, Result]]] = field(default_factory=dict)
+    results: tuple[int, _State, dict[int, Result]] | None = None
+    of: tuple[_State, ...] | None = None
+    series: tuple[Series, ...] = ()
+
+
+@dataclass(slots=True)
+class Kept:
+    """What earlier calls read of a recommender, so that only what has changed is read again.
+
+    A result that did not change is the same object in the next snapshot, so that it can be compared quickly.
+    """
+
+    checks: dict[str, _KeptCheck] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -61,6 +72,7 @@ class _Check:
     recommender: str
     check: str
     windows: list[_Evaluated]
+    kept: _KeptCheck = field(default_factory=_KeptCheck)
     points: dict[int, list[Point]] = field(default_factory=dict)
     results: dict[int, Result] = field(default_factory=dict)
     shown: int = 0  # place in `windows` of the one that the results are from
@@ -69,6 +81,10 @@ class _Check:
     def blank(self) -> list[_Evaluated]:
         """The newer windows, oldest first: they could not be judged and gave no result."""
         return self.windows[: self.shown][::-1]
+
+    @property
+    def states(self) -> tuple[_State, ...]:
+        return tuple((one.id, *one.state) for one in self.windows)
 
 
 def read_snapshot(
@@ -79,6 +95,7 @@ def read_snapshot(
     kept: dict[str, Kept] | None = None,
     *,
     only: bool = False,
+    written: Mapping[str, Collection[str]] | None = None,
 ) -> Snapshot:
     """The newest result of every series of these recommenders, its recent past, standing, logs and counters.
 
@@ -93,6 +110,9 @@ def read_snapshot(
         past: the most windows of each check.
         kept: recommender -> what earlier calls read of it; the entries of `names` are updated.
         only: read no counters but those of `names`.
+        written: recommender -> the checks of which any window may have been written since the call before
+            with this `kept`, however old it is. Of the others, the newest windows alone say whether anything
+            has changed. By default any window of any check may have been written.
 
     Raises:
         StoreError: the history cannot be read.
@@ -100,19 +120,21 @@ def read_snapshot(
     kept = {} if kept is None else kept
     with store.reading() as connection:
         checks = {name: _checks(connection, name, past) for name in names}
+        changed = []
         for name, mine in checks.items():
-            of_name = kept.setdefault(name, Kept())
-            _read_points(connection, mine, of_name)
-            _read_results(connection, mine, of_name)
-        every = [check for mine in checks.values() for check in mine]
-        last = last_of_each_signal(connection, [number for check in every for number in check.results])
+            of_name = None if written is None else written.get(name, ())
+            new = _changed(mine, kept.setdefault(name, Kept()), of_name)
+            _read_points(connection, new)
+            _read_results(connection, new)
+            changed += new
+        last = last_of_each_signal(connection, [number for check in changed for number in check.results])
         stands = standings(connection, last)
-        began = _windows_by_end(connection, every, stands)
-        violations = _violations(connection, every, stands, last)
-        states = []
-        for name, mine in checks.items():
-            series = [one for check in mine for one in _series(check, stands, began, violations)]
-            states.append(_state(name, mine, series, log_states(connection, name)))
+        began = _windows_by_end(connection, changed, stands)
+        violations = _violations(connection, changed, stands, last)
+        for check in changed:
+            check.kept.series = tuple(_series(check, stands, began, violations))
+            check.kept.of = check.states
+        states = [_state(name, mine, log_states(connection, name)) for name, mine in checks.items()]
         found = counters.read(connection, names if only else None)
         return Snapshot(taken_at=now, recommenders=tuple(states), counters=found)
 
@@ -166,24 +188,44 @@ def _checks(connection: Connection, recommender: str, past: int) -> list[_Check]
     return found
 
 
-def _read_points(connection: Connection, checks: Sequence[_Check], kept: Kept) -> None:
-    """The newest values of each series of a recommender, oldest first; and which window is shown."""
+def _changed(checks: Sequence[_Check], kept: Kept, written: Collection[str] | None) -> list[_Check]:
+    """The checks of a recommender that must be read again. All get what is kept of them."""
+    for gone in kept.checks.keys() - {check.check for check in checks}:
+        del kept.checks[gone]
+    changed = []
+    for check in checks:
+        check.kept = kept.checks.setdefault(check.check, check.kept)
+        if written is None or check.check in written or check.kept.of != check.states:
+            changed.append(check)
+    return changed
+
+
+def _read_points(connection: Connection, checks: Sequence[_Check]) -> None:
+    """The newest values of each series of these checks, oldest first; and which window is shown."""
     named = {status.value: status for status in Status}
-    windows = {one.id: one for check in checks for one in check.windows}
-    for number in [number for number in kept.points if number not in windows]:
-        del kept.points[number]
-    new = [number for number, one in windows.items() if kept.points.get(number, ((),))[0] != one.state]
-    for number, results in window_results(connection, new).items():
+    new: dict[int, tuple[_Check, _Evaluated]] = {}
+    for check in checks:
+        windows = {one.id: one for one in check.windows}
+        kept = check.kept.points
+        for number in kept.keys() - windows.keys():
+            del kept[number]
+        new |= {
+            number: (check, one)
+            for number, one in windows.items()
+            if number not in kept or kept[number][0] != one.state
+        }
+    for number, results in window_results(connection, list(new)).items():
         columns = (results.column(name) for name in ("value", "status", "lower", "upper"))
-        kept.points[number] = (
-            windows[number].state,
+        check, one = new[number]
+        check.kept.points[number] = (
+            one.state,
             {
-                series: Point(windows[number].window, value, named[status], lower, upper)
+                series: Point(one.window, value, named[status], lower, upper)
                 for series, value, status, lower, upper in zip(results.series, *columns, strict=True)
             },
         )
     for check in checks:
-        there = [kept.points[one.id][1] for one in check.windows]
+        there = [check.kept.points[one.id][1] for one in check.windows]
         check.shown = _shown(check.windows, there)
         check.points = {
             series: [one[series] for one in reversed(there) if series in one] for series in there[check.shown]
@@ -197,16 +239,19 @@ def _shown(windows: Sequence[_Evaluated], points: Sequence[Mapping[int, Point]])
     return 0
 
 
-def _read_results(connection: Connection, checks: Sequence[_Check], kept: Kept) -> None:
-    shown = {check.windows[check.shown].id: check for check in checks}
-    states = {number: check.windows[check.shown].state for number, check in shown.items()}
-    for number in [number for number in kept.results if number not in shown]:
-        del kept.results[number]
-    new = [number for number, state in states.items() if kept.results.get(number, ((),))[0] != state]
-    for number, results in results_of_windows(connection, new).items():
-        kept.results[number] = states[number], results
-    for number, check in shown.items():
-        check.results = kept.results[number][1] if number in kept.results else {}
+def _read_results(connection: Connection, checks: Sequence[_Check]) -> None:
+    new = {}
+    for check in checks:
+        one = check.windows[check.shown]
+        if check.kept.results is None or check.kept.results[:2] != (one.id, one.state):
+            new[one.id] = check
+    for number, results in results_of_windows(connection, list(new)).items():
+        check = new[number]
+        check.kept.results = number, check.windows[check.shown].state, results
+    for check in checks:
+        known = check.kept.results
+        if known is not None and known[0] == check.windows[check.shown].id:
+            check.results = known[2]
 
 
 _End = tuple[str, str, datetime]  # recommender, check, end of a window
@@ -322,13 +367,11 @@ def _unjudged(result: Result, status: Status) -> Result:
     )
 
 
-def _state(
-    name: str, checks: Sequence[_Check], series: Sequence[Series], logs: tuple[LogState, ...]
-) -> RecommenderState:
+def _state(name: str, checks: Sequence[_Check], logs: tuple[LogState, ...]) -> RecommenderState:
     newest = [check.windows[0] for check in checks]
     return RecommenderState(
         name=name,
-        series=tuple(series),
+        series=tuple(one for check in checks for one in check.kept.series),
         logs=logs,
         last_run=max((one.evaluated_at for one in newest), default=None),
         last_window=max((one.window for one in newest), key=lambda window: window.end, default=None),

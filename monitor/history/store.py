@@ -34,6 +34,7 @@ class Store:
     def __init__(self, database: Database, holder: str | None = None) -> None:
         self._database = database
         self._holder = holder
+        self._written: dict[str, set[str]] = {}  # recommender -> checks
 
     @classmethod
     def open(cls, where: str | Path, *, wait_seconds: float = 10.0, holder: str | None = None) -> Self:
@@ -98,6 +99,7 @@ class Store:
         `recsys_windows_total` counts a window under its worst status over all checks, so pass all checks in
         one call. `in_maintenance` leaves the window out of the error budgets of soft rules.
         """
+        self._written.setdefault(recommender, set()).update(run.check for run in runs)
         with self._writing_about(recommender) as connection:
             return record.record(
                 connection,
@@ -109,6 +111,10 @@ class Store:
                 evaluated_at=evaluated_at,
                 in_maintenance=in_maintenance,
             )
+
+    def written(self, recommender: str) -> frozenset[str]:
+        """The checks whose windows were written through this object since the last call."""
+        return frozenset(self._written.pop(recommender, ()))
 
     def evaluated(
         self,

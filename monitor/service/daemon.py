@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -82,8 +82,9 @@ class Daemon:
         self._watched: Mapping[str, Watched] = {}
         self._held: frozenset[str] = frozenset()  # those that this monitor judges
         self._busy: set[str] = set()
-        self._not_shown: set[str] = set()  # those with results that were recorded after they were last read
-        self._shown_at: dict[str, float] = {}  # when the results of each were last read
+        # By recommender: the checks that recorded results after they were last read, and when that was.
+        self._not_shown: dict[str, set[str]] = {}
+        self._shown_at: dict[str, float] = {}
         self._is_complete = False
         self._running = Running((), {}, {}, clock())
         self._schedule = Schedule(
@@ -286,6 +287,7 @@ class Daemon:
 
     def _run(self, name: str, watched: Watched) -> None:
         outcome: TurnEnd | None = "failed"
+        self._shown_at[name] = time.monotonic()  # most turns are short: their end shows all
         self._busy.add(name)
         try:
             more = self._judge().turn(
@@ -323,25 +325,27 @@ class Daemon:
 
     def _show_end(self, name: str, outcome: TurnEnd | None) -> None:
         """Show what a turn recorded and nobody has seen yet; after a failure, that may be anything."""
-        if outcome != "ok" or name in self._not_shown:
-            self._show_results(name)
+        if outcome != "ok":
+            self._show_results(name, None)
+        elif name in self._not_shown:
+            self._show_results(name, self._not_shown[name])
         else:
-            self._show_news(name, "looked")
+            self._show_news(name, frozenset())
 
     def _show_news(self, name: str, news: News) -> None:
         """Show the news of a turn, and the sign of life of its thread. Results may wait until its end."""
-        if news == "looked":
+        if not news:
             self.publisher.publish(worked=True, of=(), logs_of=[name])
             return
-        self._not_shown.add(name)
+        self._not_shown.setdefault(name, set()).update(news)
         if time.monotonic() - self._shown_at.get(name, -SHOWN_EVERY) >= SHOWN_EVERY:
-            self._show_results(name)
+            self._show_results(name, self._not_shown[name])
 
-    def _show_results(self, name: str) -> None:
-        """Show what this recommender has in the history now."""
-        self._not_shown.discard(name)
+    def _show_results(self, name: str, checks: Collection[str] | None) -> None:
+        """Show what these checks of a recommender have in the history now; None: all of them."""
+        self._not_shown.pop(name, None)
         self._shown_at[name] = time.monotonic()
-        self.publisher.publish(worked=True, of=[name])
+        self.publisher.publish(worked=True, of=[name], written=checks)
 
     def _alive(self) -> None:
         """Show that a thread of the pool is free, even if the recommenders run only once a day."""

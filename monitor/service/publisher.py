@@ -110,18 +110,24 @@ class SnapshotPublisher:
         return self._published
 
     def publish(
-        self, *, worked: bool = False, of: Collection[str] | None = None, logs_of: Collection[str] = ()
+        self,
+        *,
+        worked: bool = False,
+        of: Collection[str] | None = None,
+        written: Collection[str] | None = None,
+        logs_of: Collection[str] = (),
     ) -> None:
         """Publish a new snapshot. A thread of the pool sets `worked`: its sign of life.
 
         Only the history of the recommenders `of` is read again, by default that of all: to read two hundred
-        takes seconds. Of `logs_of`, only the state of the logs is read.
+        takes seconds. If only some of their checks have `written` results, the others are read only if their
+        newest windows have changed. Of `logs_of`, only the state of the logs is read.
         """
         with self._lock:  # or an older snapshot could replace a newer one
             if worked:
                 self._worked_at = self._clock()
             try:
-                self._stored = self._read_history(of, logs_of)
+                self._stored = self._read_history(of, written, logs_of)
             except StoreError as exc:
                 self._read_error = str(exc)
                 self._tally.store_failed(exc)
@@ -164,13 +170,21 @@ class SnapshotPublisher:
         if self._read_error:
             self.publish()
 
-    def _read_history(self, of: Collection[str] | None = None, logs_of: Collection[str] = ()) -> Snapshot:
+    def _read_history(
+        self,
+        of: Collection[str] | None = None,
+        written: Collection[str] | None = None,
+        logs_of: Collection[str] = (),
+    ) -> Snapshot:
         names = list(dict.fromkeys(self.running.names))
         # After an error all of them may have changed.
         every = of is None or bool(self._read_error)
         wanted = [name for name in names if every or name in (of or ()) or name not in self._states]
         only = len(wanted) <= _FEW and not every
-        snapshot = read_snapshot(self._store, wanted, self._clock(), kept=self._kept, only=only)
+        of_names = None if every or written is None else dict.fromkeys(wanted, written)
+        snapshot = read_snapshot(
+            self._store, wanted, self._clock(), kept=self._kept, only=only, written=of_names
+        )
         self._states |= {state.name: state for state in snapshot.recommenders}
         looked = [name for name in logs_of if name in self._states and name not in wanted]
         for name, logs in read_logs(self._store, looked).items() if looked else ():

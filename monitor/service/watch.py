@@ -6,9 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from monitor.anomalies.clock_change import ClockChangeCheck
 from monitor.anomalies.schedule import BandScheduler
@@ -49,8 +47,8 @@ log = logging.getLogger(__name__)
 WINDOWS_A_TURN = 10
 MOST_REPORTED = 5  # warnings of one kind per look
 
-News = Literal["looked", "recorded"]
-"""What a turn tells while it goes on: a look found something new in the logs, or results were recorded."""
+News = frozenset[str]
+"""What a turn tells while it goes on: the checks that recorded a window; none if it found new files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +156,15 @@ class Watch:
 
         Raises StoreError if the history cannot be written. Nothing is lost then: the window stays due.
         """
+
+        def recorded() -> None:
+            news(self.store.written(self.name))
+
         self._restore(now)
         self.lists.look(self.rules, now)
         is_complete = self.look(runtime, now, alive)
         if self._has_news:  # shown before the windows, which may take long
-            news("looked")
-        recorded = partial(news, "recorded")
+            news(frozenset())
         if not is_complete:
             return True
         self.changes = tuple(changed_files(self.evaluator.source.logs, self.rules))

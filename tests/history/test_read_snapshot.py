@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlalchemy import event
 
 from monitor.core.results import Result, ResultKind, Status, Window
@@ -250,7 +253,7 @@ def test_unchanged_points_are_not_read_again(store: Store) -> None:
     for number in range(4):
         put(store, number, replace(GINI, value=number / 10))
     first = read_snapshot(store, ["shop"], NOON, kept=kept)
-    held = {number: points for number, (_, points) in kept["shop"].points.items()}
+    held = {number: points for number, (_, points) in kept["shop"].checks["rules"].points.items()}
     put(store, 1, replace(GINI, value=0.9))
     put(store, 4, replace(GINI, value=0.4))
     second = read_snapshot(store, ["shop"], NOON, kept=kept)
@@ -258,7 +261,7 @@ def test_unchanged_points_are_not_read_again(store: Store) -> None:
     (before,), (after,) = first.recommenders[0].series, second.recommenders[0].series
     assert [point.value for point in before.past] == [0.0, 0.1, 0.2, 0.3]
     assert [point.value for point in after.past] == [0.0, 0.9, 0.2, 0.3, 0.4]
-    points_now = kept["shop"].points
+    points_now = kept["shop"].checks["rules"].points
     assert sum(points is held.get(number) for number, (_, points) in points_now.items()) == 3
     read_snapshot(store, ["other"], NOON, kept=kept)
     assert len(points_now) == 5, "what is kept of others stays"
@@ -282,4 +285,49 @@ def test_a_result_that_did_not_change_is_the_same_object_and_a_corrected_one_is_
     assert shown().value == 0.3
     put(store, 2, replace(GINI, value=0.4))
     assert shown().value == 0.4
-    assert len(kept["shop"].results) == 1
+    held = kept["shop"].checks["rules"].results
+    assert held is not None
+    assert [result.value for result in held[2].values()] == [0.4], "only the newest window's"
+
+
+_Write = tuple[int, str, int]  # number of a window, check, which results
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(0, 9), st.sampled_from(["rules", "bands", "drift"]), st.integers(0, 4))
+        ),
+        max_size=6,
+    )
+)
+def test_reading_only_what_was_written_gives_the_snapshot_of_reading_all(turns: list[list[_Write]]) -> None:
+    """Windows may be written in any order, again, and behind those that are shown."""
+    choices = ((GINI,), (GINI, RULE), (GINI, BROKEN), (BROKEN,), ())
+    kept: dict[str, Kept] = {}
+    with TemporaryDirectory() as folder, Store.open(Path(folder) / "history.sqlite") as store:
+        for turn in turns:
+            for number, check, which in turn:
+                put(store, number, *choices[which], check=check, status=Status.ERROR if which == 4 else None)
+            written = {"shop": store.written("shop")}
+            assert written["shop"] == {check for _, check, _ in turn}
+            read = read_snapshot(store, ["shop"], NOON, past=3, kept=kept, written=written)
+            assert read == read_snapshot(store, ["shop"], NOON, past=3)
+
+
+def test_a_check_without_anything_new_is_not_read_again(store: Store) -> None:
+    put(store, 0, GINI, check="exposure")
+    put(store, 0, RULE)
+    kept: dict[str, Kept] = {}
+    before = read_snapshot(store, ["shop"], NOON, kept=kept).recommenders[0].series
+    put(store, 1, BROKEN)
+    after = (
+        read_snapshot(store, ["shop"], NOON, kept=kept, written={"shop": {"rules"}}).recommenders[0].series
+    )
+    assert [one.check for one in after] == ["exposure", "rules"]
+    assert after[0] is before[0]
+    assert after[1].result.status is Status.VIOLATED
+    by_default = read_snapshot(store, ["shop"], NOON, kept=kept).recommenders[0].series
+    assert by_default == after
+    assert by_default[0] is not after[0], "anything may have been written"

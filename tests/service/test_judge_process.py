@@ -98,8 +98,9 @@ def test_it_gives_the_verdicts_and_the_state_of_a_judge_in_this_process(
     assert shop.state == other.state
     assert shop.state.last_run == NOW
     assert shop.state.needed_from is not None
-    windows = [("recorded", left) for left in (4, 3, 2, 1, 0)]
-    assert seen == [("looked", 0), *windows], "after the look, and after each window"
+    assert [left for _, left in seen] == [0, 4, 3, 2, 1, 0], "after the look, and after each window"
+    checks = {one.check for one in store.evaluated(shop.name)}
+    assert [news for news, _ in seen] == [frozenset(), *[frozenset(checks)] * 5]
 
 
 def test_the_process_stays_and_knows_its_recommenders(

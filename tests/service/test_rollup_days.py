@@ -139,7 +139,9 @@ def test_all_days_of_a_turn_are_added_up_and_shown(days: Days, caplog: pytest.Lo
     shown: list[News] = []
     while days.watch.turn(days.runtime, now, news=shown.append):
         shown.clear()
-    assert shown == ["recorded"] * 5  # two windows and three days
+    assert [sorted(news) for news in shown[2:]] == [["rollups"]] * 3  # days
+    assert len(shown) == 5
+    assert all("exposure" in news for news in shown[:2])  # windows
     assert days.requests("1d").keys() == {0, 1, 2}
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR] == []
 
