@@ -29,7 +29,8 @@ Bools = npt.NDArray[np.bool_]
 
 _OF_WEEKDAY: Final = 2  # values from which a weekday gets a level of its own
 _FEWEST: Final = 4.0  # effective points below which a correlation has no interval
-_DIGITS: Final = 12  # digits of the largest value that count: what differs beyond is rounding
+_DIGITS: Final = 12  # digits of the middle value that count: what differs beyond is rounding
+_NO_DIGITS: Final = 2.0**13  # so many times the middle value, float64 has no digits beyond these
 _MOST_ALIKE: Final = 0.9  # how alike neighbouring days may be at most; beyond, nothing is known
 FARTHEST: Final = 0.5
 """How far outside of the past values, in their range, a forecast is still given."""
@@ -119,10 +120,18 @@ def points_of(days: Days, source: Days | None = None) -> Points:
 
 
 def _even(values: Floats) -> Floats:
-    """Values that differ only by rounding, as the medians of two weekdays do, become equal."""
-    _, exponent = np.frexp(np.abs(values).max(initial=0.0))
-    rounded: Floats = np.ldexp(np.round(np.ldexp(values, -exponent), _DIGITS), exponent)
-    return rounded
+    """Values that differ only by rounding, as the medians of two weekdays do, become equal.
+
+    The digits are those of the middle size: one wild day must not make all others equal.
+    """
+    sizes = np.abs(values)
+    if not sizes.any():
+        return values
+    _, exponent = np.frexp(float(np.median(sizes)) or float(sizes.max()))
+    with np.errstate(over="ignore"):  # such a value has no digit to round
+        scaled = np.ldexp(values, -exponent)
+        rounded = np.ldexp(np.round(scaled, _DIGITS), exponent)
+    return np.where(np.abs(scaled) < _NO_DIGITS, rounded, values)
 
 
 class Line(NamedTuple):

@@ -43,6 +43,20 @@ def test_a_wild_day_does_not_move_the_line():
     assert f.theil_sen(x, y) == pytest.approx((2.0, 1.0))
 
 
+@pytest.mark.parametrize("wild", [1e9, 9.2e18, 1e30, 1e300])
+def test_a_wild_day_hides_no_other_day(wild):
+    """Rounding that follows the largest day made all other days equal: one wrong amount hid a relation."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(0.8, 0.01, 60)
+    y = 1e4 + 2e5 * (x - 0.8) + rng.normal(0, 300, 60)
+    y[20] = wild
+    found = f.relation(days(x, y))
+    assert found.correlation.value > 0.9
+    assert found.line.slope == pytest.approx(2e5, rel=0.1)
+    assert f.predict(found, 0.81, 0.8).value == pytest.approx(12_000, rel=0.05)
+    assert found.points.y[20] == pytest.approx(wild, rel=1e-6)
+
+
 def test_leave_one_day_out_is_a_fit_of_the_other_days():
     rng = np.random.default_rng(4)
     x = rng.normal(0, 1, 25) + (np.arange(25) % 7 >= 5)
