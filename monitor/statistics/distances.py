@@ -21,6 +21,8 @@ from monitor.statistics.counts import Floats, as_counts, as_numbers
 PSI_FLOOR = 1e-4
 """The smallest share of a bin in the PSI: an empty bin would make it infinite."""
 
+_LARGE = 1e300
+
 
 def quantile_edges(reference: ArrayLike, bins: int = 10) -> Floats:
     """Inner edges of bins with equal numbers of reference values; fewer if values repeat.
@@ -37,7 +39,8 @@ def quantile_edges(reference: ArrayLike, bins: int = 10) -> Floats:
     values = as_numbers(reference, "reference values")
     if bins < 1 or values.size == 0 or not bool(np.isfinite(values).all()):
         raise ValueError("edges need finite reference values, and at least one bin")
-    quantiles = np.quantile(values, np.arange(bins + 1) / bins)
+    part = _part(values)
+    quantiles = np.quantile(values * part, np.arange(bins + 1) / bins) / part
     inner = np.unique(quantiles)[1:-1]
     least, largest = quantiles[0], quantiles[-1]
     if inner.size or bins == 1 or least == largest:
@@ -165,15 +168,25 @@ def wasserstein_of_counts(reference: ArrayLike, current: ArrayLike, positions: A
 
         sum |P_i - Q_i| (x_(i+1) - x_i), P and Q the cumulated shares, x the ascending positions of the bins
 
+    It is None if it is beyond float64, too.
+
     >>> wasserstein_of_counts([50, 50, 0], [0, 50, 50], [0, 1, 3])
     1.5
 
     Also raises ValueError unless the positions are finite and ascending, one a bin.
     """
     at = as_numbers(positions, "positions")
-    if at.shape != np.shape(reference) or not bool(np.isfinite(at).all() and np.all(np.diff(at) > 0)):
+    if at.shape != np.shape(reference) or not bool(np.isfinite(at).all() and np.all(at[1:] > at[:-1])):
         raise ValueError("positions are finite and ascending, one a bin")
-    return _distance(reference, current, lambda p, q: np.sum(np.abs(np.cumsum(p - q)[:-1]) * np.diff(at)))
+    part = _part(at)
+    gaps = np.diff(at * part)
+    moved = _distance(reference, current, lambda p, q: np.sum(np.abs(np.cumsum(p - q)[:-1]) * gaps))
+    return None if moved is None or math.isinf(moved / part) else moved / part
+
+
+def _part(values: Floats) -> float:
+    """The part of values whose differences are finite: all of them, or a quarter near the largest float64."""
+    return 0.25 if np.abs(values).max(initial=0.0) > _LARGE else 1.0
 
 
 def _on_one_axis(reference: ArrayLike, current: ArrayLike) -> tuple[Floats, Floats, Floats]:
@@ -187,7 +200,9 @@ def _on_one_axis(reference: ArrayLike, current: ArrayLike) -> tuple[Floats, Floa
 
 
 def wasserstein(reference: ArrayLike, current: ArrayLike) -> float | None:
-    """Wasserstein-1 distance of two samples, in the values' own unit. None where one is empty.
+    """Wasserstein-1 distance of two samples, in the values' own unit.
+
+    None where one is empty, or where the distance is beyond float64.
 
     >>> wasserstein([0, 1, 3], [5, 6, 8])
     5.0

@@ -184,3 +184,14 @@ def test_edges_of_empty_or_infinite_references_are_refused(reference):
         quantile_edges(reference)
     with pytest.raises(ValueError, match="ascend"):
         bin_counts([1], [2, 2])
+
+
+@pytest.mark.filterwarnings("error")
+def test_values_near_the_largest_float64_have_finite_edges_and_distances():
+    """Differences of such values were infinite: a distance of 0 was NaN, and a middle edge was infinite."""
+    far = 1.5e308
+    assert quantile_edges([-far, far], 4).tolist() == [-far / 2, 0.0, far / 2]
+    assert wasserstein([-far, far], [far, -far]) == 0.0
+    assert wasserstein([-far, 0.0, 0.0], [far / 2, 0.0, 0.0]) == pytest.approx(far / 2)
+    assert wasserstein([-far], [far]) is None  # 3e308 is beyond float64
+    assert wasserstein([5e-324], [1e-323]) == 5e-324
