@@ -177,7 +177,8 @@ def ratio_within(
 
     The variance is that of `ratio_delta`, with one more unit of average weight as far away as the bounds
     allow. The interval is Wilson's with the same number of effective units. Units of unequal weight count as
-    (sum y)^2 / sum y^2 units of equal weight. With y = 1 it is `intervals.bounded_mean`.
+    (sum y)^2 / sum y^2 units of equal weight. With y = 1 it is `intervals.bounded_mean`. An estimate beyond a
+    bound also has the interval of `ratio_delta`, cut off at the bounds.
     None where `ratio_delta` gives None.
 
     Args:
@@ -205,8 +206,12 @@ def ratio_within(
     most = most_variance(at)
     own = max((found.error / (high - low)) ** 2, most / effective)
     variance = (own * (sums.n - 1) + most / units) / sums.n
-    share = most / variance if most > 0 else units
-    return wilson_within(found.value, share, units - 1, bounds, confidence)
+    if most > 0:
+        return wilson_within(found.value, most / variance, units - 1, bounds, confidence)
+    # At a bound Wilson's interval has no variance, but an estimate beyond the bound has an error.
+    within = wilson_within(found.value, units, units - 1, bounds, confidence)
+    lower, upper = max(low, found.interval.lower), min(high, found.interval.upper)
+    return Interval(min(within.lower, lower), max(within.upper, upper))
 
 
 def ratio_difference(

@@ -20,13 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from monitor.statistics.counts import Floats
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta, ratio_within
-from monitor.statistics.intervals import CONFIDENCE, Interval
+from monitor.statistics.intervals import CONFIDENCE, Interval, most_variance
 
 LEAST_EFFECTIVE = 100
 """The smallest effective sample size that gives an estimate."""
 
 MOST_UNSEEN = 0.05
 """The largest share of the target's probability, or of the rows, that an estimate may leave out."""
+
+_ROUNDING = 1e-9
 
 Range = tuple[float, float]
 
@@ -425,6 +427,10 @@ def from_sums(
     The few rewarded rows say little about the variance: a large weight without a reward leaves no trace in
     it. The weights of all rows are known. So the variance is at least that of a share of `effective` rows.
 
+    If nearly all rows are rewarded, the noise of the weights remains, and Wilson's upper end is too low. So
+    the upper end is at least that of the delta method, cut off at the bound, if the variance is larger than
+    that of values within the bounds can be.
+
     Args:
         sums: the estimator's numerator and denominator over units.
         bounds: the range of the true value; None for the delta method's interval.
@@ -447,6 +453,10 @@ def from_sums(
         return None
     # Only a self-normalised value must lie within the bounds.
     lower, upper = min(within.lower, found.value), max(within.upper, found.value)
+    width = bounds[1] - bounds[0]
+    most = most_variance((found.value - bounds[0]) / width) / max(1.0, min(effective, sums.n) - 1)
+    if found.error / width > math.sqrt(most) + _ROUNDING:
+        upper = max(upper, min(bounds[1], found.interval.upper))
     return found._replace(interval=Interval(lower, upper))
 
 

@@ -296,6 +296,32 @@ def test_without_a_reward_the_interval_still_has_a_width():
         assert 0.01 < found.interval.upper < 0.1
 
 
+@pytest.mark.parametrize(("total", "lower", "upper"), [(1020.0, 0.922, 1.02), (-20.0, -0.02, 0.078)])
+def test_a_value_beyond_the_bounds_keeps_its_error(total, lower, upper):
+    """There Wilson's interval has no variance: 1.02 with an error of 0.05 had the interval 0.985 to 1.02."""
+    squares = 0.05**2 * 1000 * 999 + total**2 / 1000
+    found = from_sums(RatioSums(1000, total, 1000.0, squares, 1000.0, total), (0.0, 1.0), effective=250.0)
+    assert found.error == pytest.approx(0.05)
+    assert found.interval == pytest.approx((lower, upper), abs=1e-4)
+
+
+def test_intervals_hold_the_truth_where_nearly_every_row_has_a_click():
+    """A mean weight above 1 by chance takes the value above 1; one below 1 takes it far below the truth."""
+    held, beyond = [], []
+    for seed in range(600):
+        world = World(seed)
+        world.rates = 0.9 + 0.08 * world.random.random(ITEMS)
+        rows = world.rows(*world.log(500))
+        if effective(rows.weights) < LEAST_EFFECTIVE:
+            continue
+        found = ips(rows)
+        held.append(found.interval.lower <= float(world.q @ world.rates) <= found.interval.upper)
+        beyond += held[-1:] if found.value > 1 else []
+    assert len(beyond) > 50
+    assert np.mean(beyond) > 0.8
+    assert 0.92 < np.mean(held) < 0.98
+
+
 def test_rewards_without_bounds_have_the_interval_of_the_delta_method():
     money = Rows.of([2.0, 0.5, 1.0], [12.5, 0, -3.0], bounds=None)
     found = ips(money)
