@@ -12,11 +12,12 @@ import pandas as pd
 
 from monitor.core.errors import ExpectedError
 from monitor.core.text import quoted
+from monitor.history.errors import StoreError
 from monitor.history.readonly import ReadOnlyHistory
 from monitor.history.reads import StoredResult
 from monitor.history.violations import past_violations
 from monitor.report.judged import title
-from monitor.settings.history import FILE_NAME
+from monitor.settings.history import FILE_NAME, parse_url, sqlite_url
 from recsys_monitor.opened import moment
 from recsys_monitor.results import frame_of, typed
 
@@ -48,14 +49,18 @@ def open_history(where: str | os.PathLike[str]) -> History:
 
     >>> open_history("no/such/folder")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    monitor.history.errors.StoreError: there is no history at no/such/folder; `recsys-monitor run` ...
+    monitor.history.errors.StoreError: there is no history at /.../no/such/folder; `recsys-monitor run` ...
     """
     text = os.fspath(where)
     if "://" in text:
+        try:
+            parse_url(text)
+        except ValueError as exc:
+            raise StoreError(str(exc)) from None
         return History(ReadOnlyHistory.open(text))
     path = Path(text)
     file = path / FILE_NAME if path.is_dir() else path
-    return History(ReadOnlyHistory.open(f"sqlite:///{file}"))
+    return History(ReadOnlyHistory.open(sqlite_url(file)))
 
 
 class History:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,22 @@ def test_the_file_and_the_url_open_the_same(backfilled: Path) -> None:
     for where in (file, str(file), f"sqlite:///{file}"):
         with recsys_monitor.open_history(where) as opened:
             assert opened.recommenders == ["shop"]
+
+
+def test_a_folder_may_have_characters_that_mean_something_in_a_url(backfilled: Path, tmp_path: Path) -> None:
+    state = tmp_path / "50%20 a?b#c"
+    state.mkdir()
+    shutil.copy(backfilled / "state" / "history.sqlite", state)
+    for where in (state, state / "history.sqlite"):
+        with recsys_monitor.open_history(where) as opened:
+            assert opened.recommenders == ["shop"]
+
+
+@pytest.mark.parametrize("url", ["mysql://reader:hidden@db/history", "sqlite://", "://reader:hidden@db"])
+def test_a_url_of_no_history_is_a_sentence_without_its_password(url: str) -> None:
+    with pytest.raises(recsys_monitor.StoreError, match="write it as sqlite:///") as raised:
+        recsys_monitor.open_history(url)
+    assert "hidden" not in str(raised.value)
 
 
 def test_nothing_can_be_written(history: recsys_monitor.History, backfilled: Path) -> None:
