@@ -12,7 +12,7 @@ from monitor.core.columns import EXPOSURES, FEEDBACK, SAMPLES
 from monitor.core.results import Result, Status, worst_status
 from monitor.report.judged import Judged
 from recsys_monitor.frames import Frame
-from recsys_monitor.opened import Columns, Settings, moment, open_frames
+from recsys_monitor.opened import Columns, Settings, Time, open_frames, span_of
 from recsys_monitor.results import Results
 
 
@@ -26,8 +26,8 @@ def check(
     config: Settings = None,
     columns: Columns = None,
     recommender: str | None = None,
-    start: datetime | str | None = None,
-    end: datetime | str | None = None,
+    start: Time = None,
+    end: Time = None,
 ) -> Results:
     """Judge every window of frames: rules, metrics, objectives and slices, with the values of the command.
 
@@ -50,6 +50,7 @@ def check(
     Raises:
         FrameError: a frame cannot be read, or lacks a column.
         ConfigError: the config has mistakes; the message lists all.
+        ValueError: `start` or `end` is no time, or the span ends before it begins.
 
     >>> import pandas as pd
     >>> exposures = pd.DataFrame({
@@ -66,6 +67,7 @@ def check(
     given = {
         "exposures": exposures, "feedback": feedback, "catalog": catalog, "users": users, "samples": samples
     }  # fmt: skip
+    first, last = span_of(start, end)
     opened = open_frames(given, config, columns, recommender)
     from monitor.cli.judge import evaluate_span, judged_of
     from monitor.window.verdicts import window_status
@@ -76,8 +78,8 @@ def check(
         opened.config,
         opened.checked,
         now,
-        moment(start),
-        moment(end),
+        first,
+        last,
         frames=opened.frames,
         tell=notes.append,
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from monitor.config.load import checked_values, read_config
@@ -25,9 +27,13 @@ if TYPE_CHECKING:
 
 Settings = Mapping[str, Any] | str | os.PathLike[str] | None
 Columns = Mapping[str, Any] | None
+Time = date | np.datetime64 | str | None
+"""A time of a caller: also a datetime or a Timestamp of pandas, which are dates."""
 NAME: Final = "frame"
 """The name of the recommender if the config gives none."""
 _WHERE: Final = "recommenders[0]."
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 2200
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +79,39 @@ def open_frames(
     return Opened(whole, chosen, frames)
 
 
-def moment(given: datetime | str | None) -> datetime | None:
+def span_of(start: Time, end: Time) -> tuple[datetime | None, datetime | None]:
+    """The times of a caller. Raises ValueError for what is no time, and if the span ends before it begins."""
+    first, last = moment(start, "start"), moment(end, "end")
+    if first is not None and last is not None and first >= last:
+        raise ValueError("end must be later than start")
+    return first, last
+
+
+def moment(given: Time, name: str) -> datetime | None:
     """A time of a caller; without a zone it is UTC.
 
-    >>> moment("2026-01-31T10:00"), moment(None)
+    >>> moment("2026-01-31T10:00", "start"), moment(None, "end")
     (datetime.datetime(2026, 1, 31, 10, 0, tzinfo=datetime.timezone.utc), None)
+    >>> moment("yesterday", "start")
+    Traceback (most recent call last):
+    ValueError: start: 'yesterday' is not a time; write it as 2026-01-31 or 2026-01-31T10:00:00Z
     """
     if given is None:
         return None
-    when = datetime.fromisoformat(given) if isinstance(given, str) else given
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    how = "write it as 2026-01-31 or 2026-01-31T10:00:00Z"
+    wrong = ValueError(f"{name}: {quoted(str(given))} is not a time; {how}")
+    if not isinstance(given, str | date | np.datetime64):
+        raise wrong
+    try:
+        when = datetime.fromisoformat(given) if isinstance(given, str) else pd.Timestamp(given)
+        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    except (ValueError, OverflowError, TypeError):  # TypeError: NaT
+        raise wrong from None
+    if pd.isna(when):
+        raise wrong
+    if not _FIRST_YEAR <= when.year < _LAST_YEAR:
+        raise ValueError(f"{name}: {quoted(str(given))} must lie between 1970 and 2199; {how}")
+    return when if isinstance(given, str) else pd.Timestamp(when).to_pydatetime(warn=False)
 
 
 def _values(config: Settings, recommender: str | None) -> tuple[dict[str, Any], Path]:
@@ -90,6 +119,9 @@ def _values(config: Settings, recommender: str | None) -> tuple[dict[str, Any], 
     if isinstance(config, str | os.PathLike):
         path = Path(config)
         return read_config(path), path
+    if config is not None and not isinstance(config, Mapping):
+        why = f"must be a mapping or the path of a file, not {type(config).__name__}"
+        raise ConfigError(Path("config"), [Problem("", why)])
     own = dict(config or {})
     if "recommenders" not in own:
         own = {"recommenders": [{"name": recommender or NAME, **own}]}
@@ -99,7 +131,9 @@ def _values(config: Settings, recommender: str | None) -> tuple[dict[str, Any], 
 def _place(values: Mapping[str, Any], recommender: str | None) -> int:
     """The place of the wanted recommender in the config; 0 if the config is not well formed."""
     listed = values.get("recommenders")
-    names = [one.get("name") if isinstance(one, dict) else None for one in listed] if listed else []
+    if not isinstance(listed, list) or not listed:
+        return 0
+    names = [one.get("name") if isinstance(one, dict) else None for one in listed]
     if recommender is None:
         if len(names) > 1:
             raise FrameError(
@@ -128,20 +162,28 @@ def _with_frames(
     if not isinstance(listed, list) or not listed or not isinstance(listed[place], dict):
         return dict(values)  # the models say what is wrong
     own = dict(listed[place])
-    logs = dict(own["logs"]) if isinstance(own.get("logs"), dict) else {}
-    for name in frames:
-        log = dict(logs[name]) if isinstance(logs.get(name), dict) else {}
-        mapped = dict(log["columns"]) if isinstance(log.get("columns"), dict) else {}
-        logs[name] = {**log, "path": frame_path(name), "columns": mapped | dict(columns.get(name, {}))}
-    own["logs"] = logs
+    if _is_mapping(own.get("logs")):
+        logs = own["logs"] = dict(own.get("logs") or {})
+        for name in frames:
+            if _is_mapping(logs.get(name)):
+                log = logs[name] = {**(logs.get(name) or {}), "path": frame_path(name)}
+                if _is_mapping(log.get("columns")):
+                    log["columns"] = {**(log.get("columns") or {}), **columns.get(name, {})}
     engine = values.get("engine")
     on_spark = isinstance(engine, dict) and engine.get("kind") == "spark"
     kept = {key: one for key, one in values.items() if key != "engine" or not on_spark}
     return {**kept, "recommenders": [*listed[:place], own, *listed[place + 1 :]]}
 
 
+def _is_mapping(value: object) -> bool:
+    """Whether a frame can take its place here: what is wrong stays, and the models say so."""
+    return value is None or isinstance(value, dict)
+
+
 def _columns(columns: Columns, frames: Mapping[str, pa.Table]) -> dict[str, dict[str, str]]:
     """Log -> our column -> the frame's column. Raises FrameError if no frame has a column."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise FrameError(f"columns: must be a mapping, not {type(columns).__name__}")
     by_log = {key: one for key, one in (columns or {}).items() if isinstance(one, Mapping)}
     found = {name: dict(by_log.get(name, {})) for name in frames}
     if unknown := [name for name in by_log if name not in frames]:

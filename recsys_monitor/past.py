@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -18,7 +17,7 @@ from monitor.history.reads import StoredResult
 from monitor.history.violations import past_violations
 from monitor.report.judged import title
 from monitor.settings.history import FILE_NAME, parse_url, sqlite_url
-from recsys_monitor.opened import moment
+from recsys_monitor.opened import Time, span_of
 from recsys_monitor.results import frame_of, typed
 
 _TIME: Final = "datetime64[us, UTC]"
@@ -67,7 +66,7 @@ class History:
     """The stored windows, results and violations of a daemon.
 
     Every method gives a pandas frame with the same columns and types, also if it has no row. Times are UTC. A
-    daemon may write at the same time.
+    daemon may write at the same time. What is no time raises ValueError, and so does an end before the start.
     """
 
     def __init__(self, history: ReadOnlyHistory) -> None:
@@ -83,8 +82,8 @@ class History:
         recommender: str | None = None,
         *,
         metric: str | None = None,
-        start: datetime | str | None = None,
-        end: datetime | str | None = None,
+        start: Time = None,
+        end: Time = None,
     ) -> pd.DataFrame:
         """One row for each stored result, oldest first, with the columns of `Results.frame`.
 
@@ -99,11 +98,11 @@ class History:
         self,
         recommender: str | None = None,
         *,
-        start: datetime | str | None = None,
-        end: datetime | str | None = None,
+        start: Time = None,
+        end: Time = None,
     ) -> pd.DataFrame:
         """One row for each window and check that was judged, with its verdict, oldest first."""
-        first, last = moment(start), moment(end)
+        first, last = span_of(start, end)
         names = self.recommenders if recommender is None else self._known(recommender)
         rows = [
             {
@@ -122,8 +121,8 @@ class History:
         recommender: str | None = None,
         *,
         metric: str | None = None,
-        start: datetime | str | None = None,
-        end: datetime | str | None = None,
+        start: Time = None,
+        end: Time = None,
     ) -> pd.DataFrame:
         """One row for each violation of a series, oldest first.
 
@@ -149,11 +148,11 @@ class History:
         self,
         recommender: str | None,
         metric: str | None,
-        start: datetime | str | None,
-        end: datetime | str | None,
+        start: Time,
+        end: Time,
     ) -> list[StoredResult]:
         names = None if recommender is None else self._known(recommender)
-        every = self._history.results(names, moment(start), moment(end))
+        every = self._history.results(names, *span_of(start, end))
         return [one for one in every if metric is None or one.result.metric == metric]
 
     def _known(self, recommender: str) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+import re
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -17,6 +19,7 @@ from monitor.cli.judge import judge
 from monitor.core.results import Status
 from monitor.metrics.catalogue import SPECS
 from monitor.report.judged import as_json
+from recsys_monitor.opened import span_of
 from tests.python.conftest import HOURS, START
 
 KINDS = {"pandas": lambda rows: rows, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
@@ -175,6 +178,17 @@ SHOP = {"recommenders": [{"name": "shop"}]}
         ),
         ({"exposures": ONE, "columns": {"catalog": {"item_id": "sku"}}}, "columns: 'catalog' is not passed"),
         ({"exposures": ONE, "columns": {"catalogue": {"item_id": "sku"}}}, "columns: 'catalogue' is no log"),
+        (
+            {"exposures": ONE, "config": ["shop"]},
+            "config: 1 problem\n  must be a mapping or the path of a file, not list",
+        ),
+        ({"exposures": ONE, "config": {"recommenders": "shop"}}, "recommenders: must be a list, not text"),
+        ({"exposures": ONE, "config": {"logs": "shop.parquet"}}, "logs: must be a mapping, not text"),
+        (
+            {"exposures": ONE, "config": {"logs": {"exposures": 5}}},
+            "logs.exposures: must be a mapping",
+        ),
+        ({"exposures": ONE, "columns": ["sku"]}, "columns: must be a mapping, not list"),
         ({"exposures": ONE, "config": {"windw": "1h"}}, "config: 1 problem\n  windw: "),
         ({"exposures": ONE, "config": {"metrics": {"disable": ["gina"]}}}, "metrics.disable[0]: "),
         (
@@ -226,10 +240,32 @@ def test_types_that_duckdb_lacks_are_read_as_from_parquet(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.parametrize("start", [date(2026, 1, 5), np.datetime64("2026-01-05"), "2026-01-05", START])
+def test_a_time_may_be_a_text_a_date_or_a_time_of_numpy_or_pandas(start: Any) -> None:
+    assert span_of(start, None) == (datetime(2026, 1, 5, tzinfo=UTC), None)
+    assert type(span_of(start, None)[0]) is datetime
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "message"),
+    [
+        ("yesterday", None, "start: 'yesterday' is not a time; write it as 2026-01-31"),
+        (None, pd.NaT, "end: 'NaT' is not a time"),
+        (np.datetime64("NaT"), None, "start: 'NaT' is not a time"),
+        (5, None, "start: '5' is not a time"),
+        ("0001-01-01T00:00:00+05:00", None, "is not a time"),
+        (None, "9999-12-31", "end: '9999-12-31' must lie between 1970 and 2199"),
+        ("2026-01-06", "2026-01-05", "end must be later than start"),
+        ("2026-01-05", "2026-01-05", "end must be later than start"),
+    ],
+)
+def test_a_wrong_span_is_a_sentence_before_anything_is_read(start: Any, end: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        recsys_monitor.check(ONE, start=start, end=end)
+
+
 def test_a_passed_deadline_does_not_lose_the_frames(logs: dict[str, pd.DataFrame]) -> None:
     """The engines are new after it. The next window must find the rows there again."""
-    from datetime import UTC
-
     from monitor.cli.one_off import one_off
     from recsys_monitor.opened import open_frames
 
