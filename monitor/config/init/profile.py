@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import ibis
 import ibis.expr.types as ir
+from pydantic import ValidationError
 
 from monitor.config.init.formats import format_by_content, named_format, no_header
 from monitor.config.init.synonyms import SYNONYMS, likeness
@@ -166,11 +167,19 @@ def patterns(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def named_log(arguments: Sequence[str], kind: str = "auto") -> LogSettings:
-    """The log that the user named: files, or tables if their folders say so."""
+    """The log that the user named: files, or tables if their folders say so.
+
+    Raises:
+        CannotProfile: a path is empty, or no config may have it.
+    """
     formats = {None if "://" in one else table_format(Path(one)) for one in arguments}
     if kind == "auto" and len(formats) == 1:
         kind = formats.pop() or kind
-    given = LogSettings.model_validate({"path": tuple(arguments), "format": kind})
+    try:
+        given = LogSettings.model_validate({"path": tuple(arguments), "format": kind})
+    except ValidationError as exc:  # its own text would show the path, which may hold a password
+        why = "; ".join(one["msg"].removeprefix("Value error, ") for one in exc.errors())
+        raise CannotProfile(f"a path of the log {why}" if why.startswith("must") else why) from None
     return given if given.is_table else given.model_copy(update={"path": patterns(arguments)})
 
 

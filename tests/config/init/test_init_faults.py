@@ -49,6 +49,23 @@ def test_a_missing_column_is_a_todo_with_advice(tmp_path, column):
     assert load_config(tmp_path / "config.yaml").recommenders[0].logs.exposures.columns[column] == "TODO"
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("", "must name at least one file or glob, and none may be empty"),
+        ("https://host/log.parquet?token=hidden", "a query in a URL may hold a token"),
+        ("s3://key:hidden@bucket/log.parquet", "a password in a path would be shown in messages"),
+    ],
+)
+@pytest.mark.parametrize("as_feedback", [False, True])
+def test_a_path_that_no_config_may_have_is_a_sentence_without_its_secret(tmp_path, path, why, as_feedback):
+    frame(40).to_csv(tmp_path / "log.csv", index=False)
+    exposures = str(tmp_path / "log.csv") if as_feedback else path
+    with pytest.raises(CannotProfile, match=why) as raised:
+        write_config([exposures], tmp_path, [path] if as_feedback else [])
+    assert "hidden" not in str(raised.value)
+
+
 FAULTS = {
     "nothing.csv": b"",
     "header_only.csv": b"request_id,user_id,ts,item_id\n",
