@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import logging
@@ -105,8 +106,11 @@ def drop_output() -> None:
 
 
 def write(text: str, *, newline: bool = True) -> None:
-    """Write a result for a program, unchanged."""
-    results().write(f"{text}\n" if newline else text)
+    """Write a result for a program, unchanged. It is UTF-8, as pages and XML say of themselves."""
+    stream = results()
+    if isinstance(stream, io.TextIOWrapper) and not _is_unicode(stream):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    stream.write(f"{text}\n" if newline else text)
 
 
 @contextmanager
@@ -183,8 +187,13 @@ def prepare_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and (stream.errors == "strict" or not _is_unicode(stream)):
+        stream.reconfigure(errors="backslashreplace")
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    return codecs.lookup(stream.encoding).name == "utf-8"
 
 
 def show_traceback() -> None:

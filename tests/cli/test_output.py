@@ -156,3 +156,17 @@ def test_a_character_that_the_terminal_does_not_have_is_escaped(world):
     code = "from monitor.cli.terminal import *\nwith guarded(): claim_output(); say('✗ failed')"
     done = in_a_shell(f'{sys.executable} -c "{code}"', world, PYTHONIOENCODING="latin-1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "\\u2717 failed\n", "")
+
+
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_a_page_is_utf_8_as_it_says_whatever_the_encoding_of_the_terminal_is(world, variables):
+    code = "from monitor.cli.terminal import *\nwith guarded(): write('<p>5\\xa0% \\u2717</p>')"
+    done = in_a_shell(f'{sys.executable} -c "{code}"', world, PYTHONCOERCECLOCALE="0", **variables)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "<p>5\xa0% \u2717</p>\n", "")
+
+
+def test_a_character_that_the_locale_does_not_have_is_escaped(world):
+    code = "from monitor.cli.terminal import *\nwith guarded(): claim_output(); say('\\u2717 failed')"
+    c_locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = in_a_shell(f'{sys.executable} -c "{code}"', world, **c_locale)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\\u2717 failed\n", "")
