@@ -84,6 +84,8 @@ class _Replay:
     """One call of the command."""
 
     def __init__(self, path: Path, options: Options) -> None:
+        if options.cases:
+            _of_cases(options)
         self.config, checked = load(path)
         self.options = options
         self.checked, self.target = _chosen(self.config, checked, options)
@@ -315,6 +317,18 @@ def _chosen(config: Config, checked: list[Checked], options: Options) -> tuple[C
     meant = nearest(options.target, names)
     hint = f"did you mean {meant}?" if meant else f"there are: {', '.join(names)}"
     raise typer.BadParameter(f"no target is called {quoted(options.target)}; {hint}", param_hint="TARGET")
+
+
+def _of_cases(options: Options) -> None:
+    """Raise a usage error for an option that has no effect on cases."""
+    chosen = {
+        "--from": options.first, "--to": options.last, "--users": options.users, "--seed": options.seed
+    }  # fmt: skip
+    for name, value in chosen.items():
+        if value:
+            raise typer.BadParameter(
+                f"{name} chooses requests of a log; --cases sends all cases of the config", param_hint=name
+            )
 
 
 def _users(text: str | None) -> int | Fraction | None:
