@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
+import pandas as pd
 import pyarrow as pa
 
 from monitor.core.text import EVIDENCE_LENGTH, cut, one_line, quoted
@@ -41,6 +42,7 @@ def rows_of(frame: object, log: str) -> pa.Table:
             raise FrameError(f"{log} is a lazy frame ({kind}); pass the result of its collect()")
         raise FrameError(f"{log} is of type {kind}; pass a pandas, Polars or Arrow frame")
     try:
+        frame = _without_periods(frame)
         table = frame if isinstance(frame, pa.Table) else pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, TypeError, ValueError) as exc:  # such as a column with texts and numbers
         raise FrameError(f"{log}: the frame cannot be read: {_first(exc)}") from exc
@@ -49,6 +51,18 @@ def rows_of(frame: object, log: str) -> pa.Table:
     if twice := _twice(table.column_names):
         raise FrameError(f"{log}: the frame has two columns called {quoted(twice)}")
     return table.cast(pa.schema([_readable(field) for field in table.schema]))
+
+
+def _without_periods(frame: Frame) -> Frame:
+    """The frame with the start of each pandas period: Arrow would get its number, without its unit."""
+    if not isinstance(frame, pd.DataFrame):
+        return frame
+    periods = [number for number, kind in enumerate(frame.dtypes) if isinstance(kind, pd.PeriodDtype)]
+    if periods:
+        frame = frame.copy(deep=False)
+        for number in periods:
+            frame.isetitem(number, frame.iloc[:, number].dt.start_time)
+    return frame
 
 
 def _twice(names: Iterable[str]) -> str | None:

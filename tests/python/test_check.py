@@ -240,6 +240,13 @@ def test_types_that_duckdb_lacks_are_read_as_from_parquet(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.parametrize("freq", ["h", "D", "M"])
+def test_a_period_of_pandas_is_the_time_of_its_start_and_no_count_since_1970(freq: str) -> None:
+    assert starts(pd.Series(pd.period_range("2026-03-01", periods=1, freq=freq)), window="1h") == [
+        "2026-03-01T00"
+    ]
+
+
 @pytest.mark.parametrize("start", [date(2026, 1, 5), np.datetime64("2026-01-05"), "2026-01-05", START])
 def test_a_time_may_be_a_text_a_date_or_a_time_of_numpy_or_pandas(start: Any) -> None:
     assert span_of(start, None) == (datetime(2026, 1, 5, tzinfo=UTC), None)
