@@ -182,8 +182,15 @@ def validate(
     """
     claim_output()
     from monitor.cli import validate as validating
+    from monitor.config.problems import ConfigError
 
-    findings = validating.validate(config, with_logs=logs)
+    try:
+        findings = validating.validate(config, with_logs=logs)
+    except ConfigError as error:
+        if output is Listing.JSON:
+            with printing():
+                write(validating.as_json(list(validating.of_problems(error.problems))))
+        raise
     with printing():
         if output is Listing.JSON:
             write(validating.as_json(findings))

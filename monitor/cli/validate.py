@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -32,10 +32,7 @@ def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
         ConfigError: the config is not well formed.
     """
     config, checked = load_checked(path)
-    found = [
-        ConfigFinding(Level.PROBLEM, "", "", "config", one.message, one.place)
-        for one in _of_config(config, checked)
-    ]
+    found = list(of_problems(_of_config(config, checked)))
     if not found:
         rules = sum(len(one.rules) for one in checked)
         text = f"{plural(len(config.recommenders), 'recommender')}, {plural(rules, 'rule')}"
@@ -54,6 +51,12 @@ def validate(path: Path, *, with_logs: bool) -> list[ConfigFinding]:
         found += _days_off(one, now)
     known = {one.place for one in found if one.check == "config"}
     return _by_log([one for one in found if one.check == "config" or not one.place or one.place not in known])
+
+
+def of_problems(problems: Iterable[Problem]) -> Iterator[ConfigFinding]:
+    """The findings on the config itself."""
+    for one in problems:
+        yield ConfigFinding(Level.PROBLEM, "", "", "config", one.message, one.place)
 
 
 def _by_log(found: Sequence[ConfigFinding]) -> list[ConfigFinding]:

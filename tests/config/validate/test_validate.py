@@ -39,6 +39,26 @@ def test_only_this_fault_is_reported(fault, shop, command):
     assert [one for one in problems if f"  {one['place']}: {one['detail']}\n" not in errors] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "recommenders: [{name: A, logs: {exposures: {path: x}}}]",
+            ("recommenders[0].name", "'A' has a wrong form"),
+        ),
+        ("recommenders: [", ("line 1, column 16", "")),
+        ("", ("", "the file is empty")),
+    ],
+)
+def test_a_config_that_is_not_well_formed_has_its_problems_in_the_json_too(tmp_path, command, text, found):
+    (tmp_path / "shop.yaml").write_text(text)
+    code, output, errors = command("validate", "--config", "shop.yaml", "--format", "json")
+    (problem,) = json.loads(output)
+    assert (code, problem["level"], problem["check"]) == (2, "problem", "config")
+    assert (problem["place"], problem["detail"][: len(found[1])]) == found
+    assert problem["detail"] in errors
+
+
 def test_every_fault_of_the_shop_has_its_sentences():
     own = {name for name, one in vars(faulty).items() if getattr(one, "__module__", "") == faulty.__name__}
     assert {name for name in own if name != "Shop" and not name.startswith("_")} == set(FAULTS)
