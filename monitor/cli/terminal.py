@@ -98,10 +98,11 @@ errors = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 out = _Console(highlight=False, emoji=False)
 
 
-def drop_output() -> None:
-    """Discard all further output."""
+def drop_output(*streams: TextIO) -> None:
+    """Discard all further output of some streams, by default that of results."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, results().fileno())
+    for stream in streams or (results(),):
+        os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
@@ -212,6 +213,11 @@ def guarded() -> Iterator[None]:
     except BrokenPipeError:
         drop_output()
         sys.exit(OK)
+    except SystemExit as exc:
+        if isinstance(exc.__context__, BrokenPipeError):
+            drop_output(results(), sys.stderr)
+            sys.exit(_code_behind(exc))
+        raise
     except KeyboardInterrupt:
         note("interrupted")
         sys.exit(INTERRUPTED)
@@ -232,3 +238,13 @@ def guarded() -> Iterator[None]:
             fail(f"{exc.filename}: {exc.strerror}\nCheck that the path is right and that it may be written.")
         error = one_line(f"{type(exc).__name__}: {exc}")[:MESSAGE_LENGTH]
         fail(f"{error}\nThis is a bug of the monitor; {DEBUG_VARIABLE}=1 shows the traceback.", NOT_JUDGED)
+
+
+def _code_behind(error: BaseException) -> int:
+    """The exit code of a help (0) or a wrong usage (2) whose pipe closed; Rich ends with 1 there."""
+    behind = error.__context__
+    while behind is not None:
+        if isinstance(code := getattr(behind, "exit_code", None), int):
+            return code
+        behind = behind.__context__
+    return OK

@@ -152,6 +152,23 @@ def test_a_full_disk_is_named_and_is_no_bug_of_the_monitor(world, arguments):
     assert len(done.stderr.splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("check", 2),
+        ("check --config ok.yaml --from 2026-01-02 --to 2026-01-01", 2),
+        ("nothing", 2),
+        ("check --help", 0),
+    ],
+)
+def test_a_closed_pipe_gives_a_help_or_a_wrong_usage_no_other_exit_code(world, arguments, code):
+    """Rich ends with 1 there, which means that something is violated."""
+    done = in_a_shell(
+        f"{{ {sys.executable} -m monitor {arguments} 2>&1; echo $? >code; }} | true; cat code", world
+    )
+    assert done.stdout == f"{code}\n"
+
+
 def test_a_character_that_the_terminal_does_not_have_is_escaped(world):
     code = "from monitor.cli.terminal import *\nwith guarded(): claim_output(); say('✗ failed')"
     done = in_a_shell(f'{sys.executable} -c "{code}"', world, PYTHONIOENCODING="latin-1")
