@@ -31,7 +31,7 @@ from benchmarks.real_traffic.traffic import HOLIDAYS, HOUR, SERIES, Hours, read
 from monitor.statistics.bands import drift as statistics
 from monitor.statistics.bands.scales import Scale
 
-FALSE_ALARMS: Final = (0.1, 0.2, 0.4)
+FALSE_ALARMS: Final = (0.05, 0.1, 0.2, 0.4)
 """A week."""
 _WEEK: Final = 7 * A_DAY
 _EVERY: Final = 6  # hours

@@ -278,6 +278,10 @@ def _windows(
         tell(f"{name}: {why_empty(log)}")
     elif not windows:
         tell(f"{name}: the log has no window in this span; {held_span(log.windows())}")
+    for each in judging.evaluator.source.logs.values():
+        # Of a file that cannot hold rows of a judged window, no result says that it was skipped.
+        if each.entries and (each is not log or log.watermark is not None) and (why := why_unread(each)):
+            tell(f"{name}: {why}")
     if gaps:
         longest = max(gaps, key=lambda gap: gap.length)
         others = f" (and {plural(len(gaps) - 1, 'more such gap')})" if len(gaps) > 1 else ""

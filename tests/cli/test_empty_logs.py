@@ -54,3 +54,19 @@ def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(
     (tmp_path / "shop.yaml").write_text(CONFIG.replace("*.csv", "logs/*.csv"))
     assert judge(tmp_path / "shop.yaml", None, None, None)[1] == 3
     assert f"shop: exposures: {folder}: cannot be listed: Permission denied" in capsys.readouterr().err
+
+
+def test_an_unreadable_file_that_is_older_than_all_windows_has_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"r{number},u1,2026-01-05T10:{number:02}:00Z,i{number}\n" for number in range(60)]
+    (tmp_path / "good.csv").write_text(HEADER + "".join(rows))
+    old = tmp_path / "old.csv"
+    old.write_text("x,x\n1,2\n")
+    os.utime(old, (1.7e9, 1.7e9))
+    (tmp_path / "shop.yaml").write_text(CONFIG)
+    judge(tmp_path / "shop.yaml", None, None, None)
+    assert (
+        f"shop: exposures: 1 of 2 files are skipped, such as {old}: the header names"
+        in capsys.readouterr().err
+    )

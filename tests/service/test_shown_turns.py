@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -33,10 +32,12 @@ class Shop:
         )
         self.daemon = Daemon(path, clock=lambda: self.now)
         self.read: list[tuple[Collection[str] | None, Collection[str]]] = []
+        self.written: list[Collection[str] | None] = []
         publish = self.daemon.publisher.publish
 
         def noted(**asked: Any) -> None:
             self.read.append((asked.get("of"), asked.get("logs_of", ())))
+            self.written.append(asked.get("written"))
             publish(**asked)
 
         monkeypatch.setattr(self.daemon.publisher, "publish", noted)
@@ -47,6 +48,7 @@ class Shop:
 
     def turn(self, minutes: int) -> None:
         self.read.clear()
+        self.written.clear()
         self.now = START + timedelta(minutes=minutes)
         self.daemon.turn("shop")
 
@@ -83,9 +85,10 @@ def test_a_turn_that_judges_no_window_reads_no_results_and_shows_what_it_found(s
 def test_windows_of_one_turn_are_read_together(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.land(4)
     monkeypatch.setattr(service, "SHOWN_EVERY", 1e6)
-    shop.daemon._shown_at["shop"] = time.monotonic()
     shop.turn(4 * 60 + 10)
     assert shop.results_read == 1
+    (written,) = [one for one in shop.written if one is not None]
+    assert {"exposure", "rules"} <= set(written)
     assert shop.shown()["until"] > START + HOUR
 
 
