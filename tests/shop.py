@@ -22,7 +22,7 @@ from monitor.logs.windows import Due, Part
 from monitor.rules.suites import load_rules
 from monitor.settings.recommender import RecommenderSettings
 from monitor.settings.rules import RuleSettings
-from tests.anomalies.banded import NOW, store_hour, usual_hour
+from tests.anomalies.banded import NOW, WITH_THREE_WEEKS, store_hour, usual_hour
 from tests.judged_world import World
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -168,4 +168,5 @@ def three_weeks(three_weeks_file: Path, tmp_path: Path) -> Iterator[Store]:
     for file in three_weeks_file.parent.glob("history.db*"):
         shutil.copy(file, tmp_path)
     with Store.open(tmp_path / three_weeks_file.name) as store:
+        WITH_THREE_WEEKS.add(store)
         yield store

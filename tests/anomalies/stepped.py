@@ -1,4 +1,4 @@
-"""States of bands after weeks of windows; tests with the same first weeks go on from copies of one state."""
+"""States of bands after days of windows; tests with the same first days go on from copies of one state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from monitor.settings.bands import BandSettings
 
 HOUR: Final = timedelta(hours=1)
 START: Final = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
-WEEK: Final = 7 * 24
+DAY: Final = 24
+WEEK: Final = 7 * DAY
 Values = Callable[[int], Mapping[int, tuple[float, float]]]
 Names = Mapping[int, SeriesName]
 
@@ -47,13 +48,13 @@ def stepped(
 ) -> tuple[list[Step], BandState]:
     """The steps of so many hours, and the state after them.
 
-    Whole weeks that were seen before are not repeated; `fresh` repeats them all the same.
+    Whole days that were seen before are not repeated; `fresh` repeats them all the same.
     """
     given = json.dumps([settings, sorted((number, str(name)) for number, name in names.items())])
     made = [values(number) for number in range(count)]
     keys, digest = [], hashlib.sha256()
     for number, one in enumerate(made):
-        if number % WEEK == 0:
+        if number % DAY == 0:
             keys.append((given, number, digest.hexdigest()))
         digest.update(repr(sorted(one.items())).encode())
     known = None if fresh else next((key for key in reversed(keys) if key in _kept), None)
@@ -61,7 +62,7 @@ def stepped(
     if known is not None:
         state, found = _kept[known][0].copy(), list(_kept[known][1])
     for number in range(len(found), count):
-        if number and number % WEEK == 0 and not fresh:
-            _kept.setdefault(keys[number // WEEK], (state.copy(), list(found)))
+        if number and number % DAY == 0 and not fresh:
+            _kept.setdefault(keys[number // DAY], (state.copy(), list(found)))
         found.append(state.step(past(number, made[number]), hour(number), names))
     return found, state
