@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 
@@ -20,6 +21,7 @@ from tests.anomalies.banded import (
     NOW,
     SHOP,
     START,
+    WITH_THREE_WEEKS,
     a_check,
     causes,
     changed,
@@ -36,6 +38,26 @@ from tests.anomalies.banded import (
 @pytest.fixture
 def store(three_weeks):
     return three_weeks
+
+
+@pytest.fixture(scope="module")
+def with_clicks_file(three_weeks_file, tmp_path_factory):
+    """Three weeks with the clicks of their hours."""
+    folder = tmp_path_factory.mktemp("with_clicks")
+    path = shutil.copytree(three_weeks_file.parent, folder, dirs_exist_ok=True) / three_weeks_file.name
+    with Store.open(path) as store:
+        for number in range(NOW):
+            clicks = measured("action_volume", 300.0 + number % 7, event="click")
+            store_hour(store, number, [clicks], check=OF_FEEDBACK)
+    return path
+
+
+@pytest.fixture
+def with_clicks(with_clicks_file, tmp_path):
+    shutil.copytree(with_clicks_file.parent, tmp_path, dirs_exist_ok=True)
+    with Store.open(tmp_path / with_clicks_file.name) as store:
+        WITH_THREE_WEEKS.add(store)
+        yield store
 
 
 def test_a_usual_hour_is_ok_and_has_an_expected_value(store):
@@ -245,34 +267,28 @@ def test_the_reason_names_a_whole_day_of_short_windows(tmp_path):
         pytest.param(0.1, Status.VIOLATED, "fewer actions on what was shown", id="a tenth of them is"),
     ],
 )  # fmt: skip
-def test_a_cause_in_the_exposures_explains_as_large_a_loss_in_the_feedback(store, failing, status, detail):
-    for number in range(NOW):
-        store_hour(
-            store, number, [measured("action_volume", 300.0 + number % 7, event="click")], check=OF_FEEDBACK
-        )
+def test_a_cause_in_the_exposures_explains_as_large_a_loss_in_the_feedback(
+    with_clicks, failing, status, detail
+):
     shown, clicked = a_check(), a_check(OF_FEEDBACK)
     results = []
     for number in (NOW, NOW + 1):
-        store_hour(store, number, changed(usual_hour(number), {("failure", ""): failing}))
-        of_lists = judge(store, shown, number)
-        store_hour(store, number, [measured("action_volume", 20.0, event="click")], check=OF_FEEDBACK)
-        results.append(result_of(judge(store, clicked, number), "anomaly", cause="clicks_lost"))
+        store_hour(with_clicks, number, changed(usual_hour(number), {("failure", ""): failing}))
+        of_lists = judge(with_clicks, shown, number)
+        store_hour(with_clicks, number, [measured("action_volume", 20.0, event="click")], check=OF_FEEDBACK)
+        results.append(result_of(judge(with_clicks, clicked, number), "anomaly", cause="clicks_lost"))
     assert causes(of_lists) == ["lists_empty"]
     assert results[1].status is status
     assert results[1].detail.startswith(detail)
 
 
-def test_a_lost_scene_in_the_exposures_does_not_explain_a_loss_in_all_feedback(store):
-    for number in range(NOW):
-        store_hour(
-            store, number, [measured("action_volume", 300.0 + number % 7, event="click")], check=OF_FEEDBACK
-        )
+def test_a_lost_scene_in_the_exposures_does_not_explain_a_loss_in_all_feedback(with_clicks):
     shown, clicked = a_check(), a_check(OF_FEEDBACK)
     for number in (NOW, NOW + 1):
-        store_hour(store, number, changed(usual_hour(number), {("volume", "search"): 0.0}))
-        of_lists = judge(store, shown, number)
-        store_hour(store, number, [measured("action_volume", 20.0, event="click")], check=OF_FEEDBACK)
-        of_clicks = judge(store, clicked, number)
+        store_hour(with_clicks, number, changed(usual_hour(number), {("volume", "search"): 0.0}))
+        of_lists = judge(with_clicks, shown, number)
+        store_hour(with_clicks, number, [measured("action_volume", 20.0, event="click")], check=OF_FEEDBACK)
+        of_clicks = judge(with_clicks, clicked, number)
     assert causes(of_lists) == ["scene_lost"]
     assert causes(of_clicks) == ["clicks_lost"]
     assert result_of(of_clicks, "anomaly_severity", cause="clicks_lost").value == pytest.approx(
