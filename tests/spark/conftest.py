@@ -19,8 +19,8 @@ OPTIONS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
-    # Small heaps: a parallel collector does not pay.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    # Small heaps, minutes of work: neither a parallel collector nor the second Java compiler pays.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 
 
