@@ -26,6 +26,11 @@ TOGETHER = {
     "tests/service/web/api/": "the judged shop",
     "tests/service/web/test_past_pages.py": "the judged shop",
 }
+# What takes longest begins first: at the end, short files keep all workers busy.
+FIRST = (
+    "tests/spark/", "tests/window/", "tests/end_to_end/test_takeover.py", "tests/benchmarks/test_soak.py",
+    "tests/models/diagnosis/test_worlds.py", "tests/survey/test_simulated.py",
+)  # fmt: skip
 # What starts programs: slow is a file that imports one of these, and a test that asks for a fixture.
 STARTERS = {"subprocess", "selenium.webdriver", "tests.forked", "tests.postgres", "tests.processes"}
 SERVERS = {
@@ -91,7 +96,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, and put the longest files first: at the end one worker would have nothing to do."""
-    items.sort(key=lambda item: "spark" not in item.path.parts)
+    items.sort(
+        key=lambda item: next((n for n, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
+    )
     known: dict[Path, bool] = {}
     for item in items:
         if item.path not in known:
