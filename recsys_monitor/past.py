@@ -9,6 +9,8 @@ from typing import Final, Self
 
 import pandas as pd
 
+from monitor.catalogue import ALL_SPECS
+from monitor.config.problems import nearest
 from monitor.core.errors import ExpectedError
 from monitor.core.text import quoted
 from monitor.history.errors import StoreError
@@ -91,6 +93,9 @@ class History:
             recommender: only this one.
             metric: only this metric; `rule` for all rules.
             start, end: only windows that lie in [start, end); a time without a zone is UTC.
+
+        Raises:
+            HistoryError: the history has no such recommender, or no metric of this name is known.
         """
         return frame_of(self._stored(recommender, metric, start, end))
 
@@ -153,7 +158,14 @@ class History:
     ) -> list[StoredResult]:
         names = None if recommender is None else self._known(recommender)
         every = self._history.results(names, *span_of(start, end))
-        return [one for one in every if metric is None or one.result.metric == metric]
+        found = [one for one in every if metric is None or one.result.metric == metric]
+        if metric is not None and not found and metric not in ALL_SPECS:
+            stored = {one.result.metric for one in self._history.results(names)}
+            if metric not in stored:
+                close = nearest(metric, stored | ALL_SPECS.keys())
+                hint = f"did you mean {quoted(close)}?" if close else "docs/metrics/README.md lists them"
+                raise HistoryError(f"the history has no metric {quoted(metric)}; {hint}")
+        return found
 
     def _known(self, recommender: str) -> list[str]:
         there = self.recommenders

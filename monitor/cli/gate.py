@@ -49,7 +49,9 @@ class Overrides:
         who, why = (by or "").strip(), (because or "").strip()
         if not names:
             if who or why:
-                raise typer.BadParameter("name the condition with --override", param_hint="--by")
+                raise typer.BadParameter(
+                    "name the condition with --override", param_hint="--by" if who else "--because"
+                )
             return cls()
         if not who or not why:
             raise typer.BadParameter(

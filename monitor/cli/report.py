@@ -35,7 +35,9 @@ def report(
     only: Only = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write. Default: standard output."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write. Default, and -: standard output."
+        ),
     ] = None,
     form: Annotated[
         ReportFormat,
@@ -72,7 +74,7 @@ def report(
             if only is None or one.name == only
         ]
     text = as_html(reports, now) if form is ReportFormat.HTML else as_text(reports) + "\n"
-    if output is None:
+    if output is None or str(output) == "-":
         with printing():
             write(text, newline=False)
     else:

@@ -84,6 +84,8 @@ class Share:
         pooled = (one + ratio * other) / (1 + ratio)
         without = math.sqrt(pooled * (1 - pooled) * (1 + 1 / ratio) / n)
         with_effect = math.sqrt((one * (1 - one) + other * (1 - other) / ratio) / n)
+        if with_effect == 0:  # too small a number: so few users show nothing
+            return plan.tail
         z = -_NORMAL.inv_cdf(plan.tail)
         return _NORMAL.cdf((abs(effect) - z * without) / with_effect)
 

@@ -27,8 +27,10 @@ def test_the_page_is_written_to_a_file_and_the_history_stays_as_it_was(folder: P
     assert page.startswith("<!doctype html>")
     assert "rule blacklist (hard)" in page
     assert (folder / "state" / "history.sqlite").read_bytes() == before
-    printed = run_monitor("report", "-c", "shop.yaml", *PERIOD, cwd=folder)
-    assert printed.out.partition("Made at")[0] == page.partition("Made at")[0]
+    for standard_output in ((), ("-o", "-")):
+        printed = run_monitor("report", "-c", "shop.yaml", *PERIOD, *standard_output, cwd=folder)
+        assert printed.out.partition("Made at")[0] == page.partition("Made at")[0]
+    assert not (folder / "-").exists()
 
 
 def test_a_text_for_a_chat_is_printed(folder: Path) -> None:

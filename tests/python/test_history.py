@@ -163,6 +163,18 @@ def test_an_unknown_recommender_is_named_with_those_that_there_are(history: recs
         history.results("shp")
 
 
+def test_an_unknown_metric_is_an_error_and_one_without_results_is_not(
+    history: recsys_monitor.History,
+) -> None:
+    with pytest.raises(recsys_monitor.HistoryError, match="no metric 'giny'; did you mean 'gini'"):
+        history.results(metric="giny")
+    with pytest.raises(recsys_monitor.HistoryError, match="no metric 'qqqqqq'; docs/metrics"):
+        history.violations(metric="qqqqqq")
+    assert not history.results(metric="log_rows").empty
+    assert history.results(metric="log_rows", end="2026-01-01").empty
+    assert history.results(metric="forecast_error").empty
+
+
 def test_postgresql_is_read_and_not_changed(
     postgres_server: str,  # noqa: F811
     folder: Path,

@@ -96,6 +96,8 @@ def test_tiny_effects_need_very_many_users_and_huge_ones_two():
     assert sample_size(Mean(1.0), 1e6, Plan()) == 2
     with pytest.raises(ValueError, match="too small"):
         sample_size(Mean(1.0), 1e-200, Plan())
+    with pytest.raises(ValueError, match="too small"):
+        sample_size(Share(1e-320), 2e-322, Plan())
 
 
 def test_as_many_users_as_the_command_takes_show_a_small_rise_of_a_mean():
