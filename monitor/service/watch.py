@@ -206,9 +206,10 @@ class Watch:
         return left
 
     def _stored_runs(self, due: Due) -> list[CheckRun]:
-        """The stored runs of a part of a window that is judged again."""
+        """The stored runs of a part of a window that is judged again; none the first time."""
+        runs = [run for run in self._evaluated(due.window) if run.check in CHECKS_OF[due.part]]
         results: dict[str, list[Result]] = {}
-        for stored in self._stored_results(due.window):
+        for stored in self._stored_results(due.window) if runs else ():
             results.setdefault(stored.check, []).append(stored.result)
         return [
             CheckRun(
@@ -218,8 +219,7 @@ class Watch:
                 definition=run.definition,
                 seconds=run.seconds,
             )
-            for run in self._evaluated(due.window)
-            if run.check in CHECKS_OF[due.part]
+            for run in runs
         ]
 
     def _stored_results(self, window: Window) -> list[StoredResult]:
