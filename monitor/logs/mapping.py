@@ -194,13 +194,15 @@ def flat_types(types: Types, paths: Iterable[str] = ()) -> dict[str, dt.DataType
 def source_names(log: str, settings: LogSettings, present: Iterable[str]) -> dict[str, str]:
     """Our column -> the file's column, for all columns of the file; further ones keep their names.
 
+    A column that the settings name otherwise is never the file's own column of that name.
+
     >>> source_names("catalog", LogSettings(path="x", columns={"item_id": "sku"}), ["sku", "price"])
     {'item_id': 'sku', 'price': 'price'}
     """
     available = list(present)
     names = {ours: theirs for ours, theirs in settings.columns.items() if theirs in available}
     names |= {one: one for one in c.TYPES[log] if one in available and one not in settings.columns}
-    taken = {name.lower() for name in (*names.values(), *names)}
+    taken = {name.lower() for name in (*names.values(), *names, *settings.columns)}
     return names | {one: one for one in available if one.lower() not in taken}
 
 

@@ -223,3 +223,12 @@ def test_the_fingerprint_of_a_window_follows_its_rows_and_not_their_order(writte
     written("a.parquet", FLAT.assign(score=[0.9, 0.4, None]), NOW + timedelta(seconds=2))
     source.exposures.refresh(engine, NOW)
     assert source.exposures.fingerprint(HOUR) != before
+
+
+@pytest.mark.parametrize("column", ["scene", "price", "score"])
+def test_a_column_that_the_config_names_otherwise_is_never_the_files_own(column, written, source_of, engine):
+    """Its values mean something else: a column that is gone must not be replaced by them in silence."""
+    written("flat.parquet", FLAT)
+    rows = rows_of(source_of(columns={column: "gone"}), engine)
+    assert len(rows) == 3
+    assert [row.get(column) for row in rows] == [None] * 3
