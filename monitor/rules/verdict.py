@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 import duckdb
 
 from monitor.core.results import Result, ResultKind, Status
+from monitor.core.text import fit
 from monitor.rules.engines.base import Outcome, RuleEngine
 from monitor.rules.evidence import columns_of, order_of, readable_rows
 from monitor.rules.gx.messages import shorten
@@ -17,6 +19,19 @@ from monitor.rules.rule import LoadedRule
 from monitor.statistics.intervals import wilson
 
 METRIC: Final = "rule"
+_CONDITION_LENGTH: Final = 200  # characters of a row condition in a reason
+
+
+def _nothing(rule: LoadedRule) -> str:
+    """Why a rule has no row to judge."""
+    judged, condition = " and ".join(rule.columns), rule.kwargs.get("row_condition")
+    if not judged:
+        return f"{rule.table} has no rows"
+    if not condition:
+        return f"no row of {rule.table} has a value in {judged}"
+    text = condition if isinstance(condition, str) else json.dumps(condition, default=str)
+    met = fit(text, _CONDITION_LENGTH, "…")
+    return f"no row of {rule.table} meets the condition {met} and has a value in {judged}"
 
 
 def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
@@ -28,9 +43,7 @@ def verdict(rule: LoadedRule, outcome: Outcome) -> Result:
     if outcome.error is not None:
         return error_of(rule, outcome.error)
     if outcome.samples == 0:
-        judged = " and ".join(rule.columns)
-        what = f"no row of {rule.table} has a value in {judged}" if judged else f"{rule.table} has no rows"
-        return result_of(rule, Status.NO_DATA, detail=f"nothing to judge: {what}", samples=0)
+        return result_of(rule, Status.NO_DATA, detail=f"nothing to judge: {_nothing(rule)}", samples=0)
     ratio = outcome.violations / outcome.samples
     interval = None if outcome.whole else wilson(outcome.violations, outcome.samples)
     if rule.with_confidence:

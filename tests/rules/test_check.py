@@ -71,6 +71,20 @@ def test_an_empty_window_is_never_ok(world):
     assert all(result.value is None and result.samples == 0 for result in results.values())
 
 
+def test_a_rule_whose_condition_no_row_meets_says_so(world):
+    condition = 'col("scene") == "gone"'
+    source = world.suite(
+        "  - type: expect_column_values_to_not_be_null\n"
+        f"    kwargs: {{column: score, row_condition: '{condition}', condition_parser: great_expectations}}\n"
+        "    meta: {rule: r, kind: hard}\n"
+    )
+    result = world.check(source)["r"]
+    assert result.status is Status.NO_DATA
+    assert result.detail == (
+        f"nothing to judge: no row of exposures meets the condition {condition} and has a value in score"
+    )
+
+
 def test_an_expectation_about_the_whole_table_has_no_interval(world):
     source = world.suite(
         "  - type: expect_column_max_to_be_between\n    kwargs: {column: score, max_value: 0.5}\n"
