@@ -33,7 +33,7 @@ _WINDOWS_A_ROUND: Final = 100  # each trouble comes once in so many windows
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the soak and print its tables; 1 if it failed, 2 if it cannot run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
-    parser.add_argument("--windows", type=int, default=2000, help="that are judged of each recommender")
+    parser.add_argument("--windows", type=int, default=1000, help="of each of the two recommenders")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--history", choices=HISTORIES, default="sqlite")
     parser.add_argument("--seed", type=int, default=traffic.SEED, help="of the plan and of the kills")

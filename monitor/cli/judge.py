@@ -303,16 +303,16 @@ def why_empty(log: Log) -> str:
         what = "online row" if log.name == SAMPLES else "row"
         return f"{log.name}: no {what} in {_such_as(log.read_entries)}"
     rows, future = sum(one.rows for one in entries), sum(one.future for one in entries)
+    is_frame = isinstance(log, FrameLog)
     if future > rows / 2:
-        ahead = f"{future:,} of {rows:,} rows"
-        why = f"{ahead} are later than their file; correct `timezone` or the clock of the writer"
+        own = "their file; correct `timezone` or the clock of the writer"
+        than = "now; times without a zone are UTC" if is_frame else own
+        why = f"{future:,} of {rows:,} rows are later than {than}"
     else:
         needed = " or ".join(quoted(log.settings.columns.get(one, one)) for one in INDISPENSABLE[log.name])
-        why = (
-            f"{needed} is empty or cannot be read in {rows - future:,} of {rows:,} rows; "
-            "`recsys-monitor validate` shows which"
-        )
-    return f"{log.name}: {_such_as(entries)}: {why}"
+        why = f"{needed} is empty or cannot be read in {rows - future:,} of {rows:,} rows"
+        why += "" if is_frame else "; `recsys-monitor validate` shows which"
+    return f"the frame of the {log.name}: {why}" if is_frame else f"{log.name}: {_such_as(entries)}: {why}"
 
 
 def why_unread(log: Log) -> str:

@@ -126,6 +126,19 @@ def test_an_empty_frame_of_exposures_is_no_data(logs: dict[str, pd.DataFrame]) -
     assert set(spanned.frame().status) == {"no_data"}
 
 
+@pytest.mark.parametrize(
+    ("time", "why"),
+    [
+        ("no time", "'request_id' or 'ts' is empty or cannot be read in 3 of 3 rows"),
+        ("2999-01-01T00:00:00", "3 of 3 rows are later than now; times without a zone are UTC"),
+    ],
+)
+def test_a_frame_without_a_usable_time_says_why_nothing_was_judged(time: str, why: str) -> None:
+    rows = {"request_id": ["a", "b", "c"], "user_id": ["u"] * 3, "item_id": ["i"] * 3, "ts": [time] * 3}
+    results = recsys_monitor.check(pd.DataFrame(rows))
+    assert results.notes == (f"frame: the frame of the exposures: {why}",)
+
+
 @pytest.mark.parametrize("rows", [lambda rows: rows.head(0), lambda rows: pl.from_pandas(rows).head(0)])
 def test_an_empty_frame_of_feedback_is_no_data_for_all_that_needs_actions(
     rows: Any, logs: dict[str, pd.DataFrame]
