@@ -115,7 +115,7 @@ def missing_columns_named(
     say = Reporter(recommender, "", "")
     every = list(dict.fromkeys(named_columns(where, settings)))
     unread = [one for one in every if one.log in logs and not logs[one.log].sound]
-    every = [one for one in every if one not in unread]
+    every = [one for one in every if one not in unread and not _is_reported(logs.get(one.log), one.column)]
     lacking = [one for one in every if one.log not in logs or _lacks(logs[one.log], one.column)]
     for one in lacking:
         if one.log not in logs:
@@ -148,6 +148,11 @@ def _not_checked(what: str, log: str) -> str:
 
 def _lacks(seen: LogSeen, column: str) -> bool:
     return bool(seen.sound) and column not in seen.names
+
+
+def _is_reported(seen: LogSeen | None, column: str) -> bool:
+    """Whether `columns` gives it a name that no file has, which is a problem of its own."""
+    return seen is not None and column in seen.settings.columns and _lacks(seen, column)
 
 
 def _no_column(column: str, seen: LogSeen) -> str:
@@ -189,7 +194,10 @@ def rules_without_ground(
         missing = _missing(rule, logs)
         if missing is not None:
             asked, log, column = missing
-            if asked in rule.assumed and log == c.EXPOSURES and column not in given[log].columns:
+            if _is_reported(logs[log], column):
+                problems += 1
+                continue
+            if asked in rule.assumed and log == c.EXPOSURES:
                 inapplicable.setdefault(rule.pack, []).append((rule, column))
                 continue
             problems += 1
