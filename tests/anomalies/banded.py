@@ -25,7 +25,6 @@ NOW = 22 * 24 + 10  # ten o'clock of a Tuesday, after three weeks and a day
 WITH_THREE_WEEKS: WeakSet[Store] = WeakSet()
 """Stores that began as copies of one file: what a check learned of one's past is known for all.
 
-
 A check itself tells whether the past of a store is still that of the file.
 """
 _learned: dict[tuple[str, BandSettings], dict[tuple[timedelta, int], _Kept]] = {}
@@ -95,9 +94,17 @@ def judge(store: Store, check: BandCheck, number: int, quiet: Iterable[Window] =
     return run
 
 
-def run_of(check: Check[HistoryJob], store: Store, window: Window, quiet: Sequence[Window] = ()) -> CheckRun:
-    """Run the check on a window without recording it."""
-    if not isinstance(check, BandCheck) or quiet or store not in WITH_THREE_WEEKS or check._past._kept:
+def run_of(
+    check: Check[HistoryJob],
+    store: Store,
+    window: Window,
+    quiet: Sequence[Window] = (),
+    *,
+    fresh: bool = False,
+) -> CheckRun:
+    """Run the check on a window without recording it; a `fresh` one learns the whole past itself."""
+    fresh = fresh or store not in WITH_THREE_WEEKS
+    if not isinstance(check, BandCheck) or quiet or fresh or check._past._kept:
         return run_check(check, HistoryJob(window, store, quiet))
     learned = _learned.get((check.name, check._settings), {})
     check._past._kept |= learned

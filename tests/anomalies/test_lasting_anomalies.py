@@ -74,7 +74,7 @@ def test_an_incident_longer_than_the_history_lasts_until_the_value_is_back(store
         [one.value for one in bands[-48:-24]], abs=0.01
     )
     assert 0.4 < bands[-1].lower < bands[-1].value < bands[-1].upper < 0.8
-    again = run_of(a_check(history="3d"), store, hour(NOW + 79))
+    again = run_of(a_check(history="3d"), store, hour(NOW + 79), fresh=True)
     assert again.results == runs[-1].results
     gap = judge_hours(store, check, lambda _: {("gini", ""): None}, 5, first=NOW + 80)
     assert [result_of(run, "anomaly", cause="few_items").status for run in gap[:3]] == [Status.NO_DATA] * 3
@@ -103,7 +103,7 @@ def test_an_incident_without_a_band_ends_with_a_known_change_or_another_definiti
 def test_a_restart_during_an_incident_changes_nothing(store):
     check = a_check()
     going_on = [judge_usual(store, check, number, 0.9) for number in range(NOW, NOW + 4)]
-    anew = [run_of(a_check(), store, hour(number)) for number in range(NOW, NOW + 4)]
+    anew = [run_of(a_check(), store, hour(number), fresh=True) for number in range(NOW, NOW + 4)]
     assert [run.results for run in anew] == [run.results for run in going_on]
 
 
