@@ -17,7 +17,7 @@ from monitor.service.web.app import ReloadOutcome
 from monitor.service.web.server import serve
 from monitor.settings.server import ServerSettings
 from tests.conftest import need
-from tests.processes import ROOT, Running, free_port, get
+from tests.processes import ROOT, Running, free_port, get, wait_for
 
 
 class Alertmanager:
@@ -124,6 +124,13 @@ class Prometheus:
         assert status == 200, f"{expression}: {body}"
         found: list[dict[str, Any]] = json.loads(body)["data"]["result"]
         return found
+
+    def data(self, expression: str) -> list[dict[str, Any]]:
+        """The result of an instant query as soon as it has one.
+
+        A scrape that takes longer than a second fails, and its series are gone until the next one.
+        """
+        return wait_for(f"data for {expression}", lambda: self.ask(expression))
 
     def alerts(self) -> dict[str, str]:
         """The active alerts by name, with their state."""

@@ -55,19 +55,19 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
 @pytest.mark.parametrize("name", sorted(ANNOTATIONS))
 def test_an_annotation_finds_what_it_draws(name: str, prometheus: Prometheus) -> None:
     expression = filled(ANNOTATIONS[name])
-    found = wait_for(f"data for {expression}", lambda: prometheus.ask(expression), 30)
+    found = prometheus.data(expression)
     assert all(float(one["value"][1]) > 0 for one in found), "Grafana draws no 0"
 
 
 def test_a_change_is_drawn_at_its_time_in_milliseconds(prometheus: Prometheus) -> None:
-    (changed,) = prometheus.ask(filled(ANNOTATIONS["New model"]))
+    (changed,) = prometheus.data(filled(ANNOTATIONS["New model"]))
     assert float(changed["value"][1]) == 1000 * (pictures.NOW - timedelta(hours=3)).timestamp()
     assert changed["metric"] == {"recommender": "shop"}
 
 
 @pytest.mark.parametrize("name", sorted(VARIABLES))
 def test_a_variable_finds_its_values(name: str, prometheus: Prometheus) -> None:
-    (up,) = prometheus.ask('up{job="recsys-monitor"}')
+    (up,) = prometheus.data('up{job="recsys-monitor"}')
     expected = {
         "job": {"recsys-monitor"},
         "instance": {up["metric"]["instance"]},

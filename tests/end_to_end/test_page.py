@@ -86,7 +86,7 @@ def test_a_blacklisted_item_in_the_log_pages_with_a_link_to_the_evidence(chain: 
     chain.traffic()
     counted = 'recsys_rule_violations_total{recommender="shop", rule="blacklist"}'
     wait_for("a scrape after a good window", lambda: chain.prometheus.ask("recsys_rule_samples"))
-    assert [one["value"][1] for one in chain.prometheus.ask(counted)] == ["0"]
+    assert [one["value"][1] for one in chain.prometheus.data(counted)] == ["0"]
     wait_for("the watchdog", lambda: chain.messages("dead-man", "RecsysWatchdog"))
     assert chain.messages("page", "RecsysHardRuleViolated") == []
 

@@ -117,4 +117,4 @@ def write(folder: Path, simulator: Simulator, start: datetime, length: timedelta
 
 @pytest.mark.parametrize("expression", list(queries("windows")))
 def test_a_panel_has_data(expression: str, prometheus: Prometheus) -> None:
-    wait_for(f"data for {expression}", lambda: prometheus.ask(expression), 5)
+    prometheus.data(expression)

@@ -70,7 +70,7 @@ def prometheus(shown: Shown, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def states(server: Prometheus) -> list[dict[str, Any]]:
-    return server.ask('{__name__=~"recsys_.+_status"}')
+    return server.data('{__name__=~"recsys_.+_status"}')
 
 
 @pytest.mark.parametrize("name", NAMES)
