@@ -14,7 +14,7 @@ from monitor.core.results import Status
 from monitor.metrics.catalogue import EXPOSURE_FAMILIES
 from monitor.settings.metrics import MetricSettings
 from tests.metrics.oracle import expected
-from tests.metrics.worlds import START, World, by_name, results_of
+from tests.metrics.worlds import START, World, by_name, results_of, shared_of
 
 # Ids and categories that would break a query or a page that pastes them in.
 ITEMS = ["a", "b", "c", "d'; DROP TABLE exposures; --", "<b>e</b>\n", "é"]
@@ -36,7 +36,8 @@ known_user = st.sampled_from(USERS[:-1])
 pair = st.tuples(known_user, item)
 
 
-LOGGED = ("score", "propensity", "scene", "shelf")
+LOGGED = ("position", "score", "propensity", "scene", "shelf")
+ALL_LOGGED = (*LOGGED, "status", "latency", "ever_shown")
 
 
 @st.composite
@@ -56,6 +57,7 @@ def exposures(draw):
                 request
                 | {
                     "item_id": shown,
+                    "position": None if shown is None else draw(st.sampled_from([None, 1, 2, 3])),
                     "shelf": draw(st.sampled_from(["top", "left", "right", "<b>", "'"])),
                     "score": None if shown is None else draw(st.sampled_from(SCORES)),
                     "propensity": None if shown is None else draw(st.sampled_from(PROPENSITIES)),
@@ -95,7 +97,7 @@ def worlds(row, **fixed):
         history_actions=st.none() | st.lists(pair, max_size=6),
         yesterday=st.none() | st.lists(pair, max_size=6),
         today=st.none() | st.lists(pair, max_size=6),
-        columns=st.sampled_from([LOGGED, (*LOGGED, "status", "latency", "ever_shown"), (*LOGGED, "latency")]),
+        columns=st.sampled_from([LOGGED, ALL_LOGGED, (*LOGGED, "latency")]),
         **{name: st.just(value) for name, value in fixed.items()},
     )
 
@@ -126,6 +128,17 @@ VECTORS = worlds(
     ),
     catalog_columns=("category", "vector"),
 )
+
+
+def test_the_random_windows_hold_what_every_family_of_exposures_needs():
+    nothing: list[dict] = []
+    world = World(
+        nothing, nothing, nothing, [], [], [], [],
+        columns=ALL_LOGGED, catalog_columns=("category", "vector"),
+    )  # fmt: skip
+    shared = shared_of(world)
+    lacking = {family.name: family.reason_not(shared, MetricSettings()) for family in EXPOSURE_FAMILIES}
+    assert {name: why for name, why in lacking.items() if why} == {}
 
 
 def assert_as_defined(world, given_settings):
