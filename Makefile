@@ -47,6 +47,7 @@ fix: .venv/installed ## format, and fix what the linter can fix
 
 docs: .venv/installed ## generate the pages and dashboards that are made from the code
 	$(BIN)/python -m monitor.docs.metric_pages docs/metrics
+	$(BIN)/python -m monitor.docs.rollup_table
 	$(BIN)/python -m monitor.experiments.describe > docs/experiments.md
 	$(BIN)/python -m monitor.simulate.incidents.describe > docs/incidents.md
 	$(BIN)/python -m benchmarks.scoreboard.results
