@@ -17,32 +17,17 @@ ROOT = Path(__file__).resolve().parents[2]
 RULES = sorted((ROOT / "rules" / "alerts").glob("*.yaml"))
 TESTS = sorted((ROOT / "rules" / "alerts" / "tests").glob("*.yaml"))
 RUNBOOKS = ROOT / "docs" / "runbooks"
-ALERTS: dict[str, dict[str, Any]] = {
-    rule["alert"]: rule
+RULES_OF: dict[str, dict[str, dict[str, Any]]] = {
+    path.stem: {
+        rule["alert"]: rule
+        for group in yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+    }
     for path in RULES
-    for group in yaml.safe_load(path.read_text(encoding="utf-8"))["groups"]
-    for rule in group["rules"]
 }
-ABOUT_RULES = {
-    "RecsysHardRuleViolated",
-    "RecsysSoftRuleViolated",
-    "RecsysNumericRuleViolated",
-    "RecsysRuleError",
-    "RecsysRuleNotJudged",
-    "RecsysSoftRuleBurnsBudget",
-}
-ABOUT_MODELS = {
-    "RecsysAucGap",
-    "RecsysAucGapUnknown",
-    "RecsysFeatureSkew",
-    "RecsysModelOverfits",
-    "RecsysPopulationShift",
-    "RecsysPrunedFeatures",
-    "RecsysScoreShift",
-    "RecsysServingSkew",
-    "RecsysTimeTravel",
-}
-
+ALERTS = {name: rule for rules in RULES_OF.values() for name, rule in rules.items()}
+ABOUT_RULES = {*RULES_OF["rules"], *RULES_OF["burn"]}
+ABOUT_MODELS = {*RULES_OF["models"]}
 ABOUT_CAUSES = {"RecsysAnomaly", "RecsysAnomalySevere"}
 ABOUT_THE_MONITOR = {
     "RecsysConfigReloadFailed", "RecsysHistoryErrors", "RecsysMonitorDown", "RecsysSeriesBudgetReached",
