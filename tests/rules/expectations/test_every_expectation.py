@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from great_expectations.expectations.registry import list_registered_expectation_implementations
 
+from monitor.rules.expectations.custom import EXPECTATIONS
 from monitor.rules.queries import NO_CONDITION, REFUSED, REFUSED_ON
 from tests.rules.expectations.counting import expectation
 
@@ -78,14 +79,7 @@ ARGUMENTS = {
     "table_row_count_to_be_between": FEW,
     "table_row_count_to_equal": {"value": 5},
 }
-OURS = {
-    "expect_column_values_to_be_finite",
-    "expect_column_values_to_be_in_catalog",
-    "expect_column_values_to_be_on_shelf",
-    "expect_column_values_to_not_be_in_list_file",
-    "expect_columns_to_not_be_zero",
-    "expect_columns_to_not_underflow",
-}
+OURS = {one.expectation_type for one in EXPECTATIONS}
 CONDITION = {"row_condition": 'col("a") > 1', "condition_parser": "great_expectations"}
 
 
