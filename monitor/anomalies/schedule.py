@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -30,6 +30,17 @@ log = logging.getLogger(__name__)
 
 CHECKS: Final = (*bands.MEASURED, *drift.BANDS)
 _DAYS: Final = 28 * DAY  # the past days that get daily values in the first turn
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The windows that each check has evaluated, oldest first."""
+
+    by_check: Mapping[str, Sequence[Evaluated]]
+
+    def of(self, check: str, start: datetime) -> list[Evaluated]:
+        """Those that begin at `start` or later."""
+        return [one for one in self.by_check[check] if one.window.start >= start]
 
 
 class BandScheduler:
@@ -58,8 +69,10 @@ class BandScheduler:
         True if some are left. A window that fails is recorded as an error, and the others are judged. Raises
         StoreError if the history cannot be read or written; then the window stays due.
         """
+        known = self._known(since)
+        is_new = False
         for check in self._bands:
-            for one in self._due(check, since):
+            for one in self._due(check, since, known):
                 if stopping():
                     return True
                 run = self._run(check, one.window)
@@ -68,8 +81,11 @@ class BandScheduler:
                     fingerprint=one.fingerprint, rows=one.rows, evaluated_at=now,
                 )  # fmt: skip
                 recorded()
+                is_new = True
+        if is_new:
+            known = self._known(since)
         for each in self._drifts:
-            for day, fingerprint in self._days(each, since):
+            for day, fingerprint in self._days(each, since, known):
                 if stopping():
                     return True
                 run = self._run(each, day)
@@ -94,18 +110,26 @@ class BandScheduler:
                 definition=check.definition, seconds=time.perf_counter() - started, outcome="error",
             )  # fmt: skip
 
-    def _due(self, check: BandCheck, since: datetime) -> list[Evaluated]:
+    def _known(self, since: datetime, start: datetime | None = None) -> _Known:
+        """What the history knows that any check may need, in one query: most turns find nothing to do."""
+        settings = self._settings
+        every = drift.step(settings.window)
+        if start is None:
+            start = min(since - LONGEST * settings.window, _whole(since, every) - every)
+        checks = {one.name for one in (*self._bands, *self._drifts)}
+        checks |= {bands.MEASURED[one] for one in checks & bands.MEASURED.keys()}
+        return _Known(self._store.evaluated_by_check(settings.name, checks, start=start) if checks else {})
+
+    def _due(self, check: BandCheck, since: datetime, known: _Known) -> list[Evaluated]:
         """The measured windows that have no band of the same data yet, oldest first.
 
         A verdict compares the LONGEST span with its forecast, so late data makes that many later windows due
         again. The fingerprint of each covers them all.
         """
-        name, length = self._settings.name, self._settings.window
-        first = since - LONGEST * length
-        measured = self._store.evaluated(name, bands.MEASURED[check.name], start=first)
+        length = self._settings.window
+        measured = known.of(bands.MEASURED[check.name], since - LONGEST * length)
         own = {one.window: one.fingerprint for one in measured}
-        known = self._store.evaluated(name, check.name, start=since)
-        judged = {one.window: one.fingerprint for one in known}
+        judged = {one.window: one.fingerprint for one in known.of(check.name, since)}
         wanted = [
             replace(one, fingerprint=_with_before(one.window, own, length))
             for one in measured
@@ -113,7 +137,7 @@ class BandScheduler:
         ]
         return [one for one in wanted if judged.get(one.window) != one.fingerprint]
 
-    def _days(self, check: DriftCheck, since: datetime) -> list[tuple[Window, str]]:
+    def _days(self, check: DriftCheck, since: datetime, known: _Known) -> list[tuple[Window, str]]:
         """The days that are over and due, oldest first, each with a fingerprint.
 
         One begins with every step of `drift.step`, and is due where it has not been judged, or where one of
@@ -122,27 +146,29 @@ class BandScheduler:
         the days of four weeks are looked at; of those that end before `since`, whose windows do not change
         any more, the history may have dropped a part.
         """
-        name, of_bands = self._settings.name, drift.BANDS[check.name]
-        every = drift.step(self._settings.window)
-        whole = Window.of(since, every).end - DAY
-        newest = self._store.evaluated(name, of_bands, start=whole)
+        of_bands, every = drift.BANDS[check.name], drift.step(self._settings.window)
+        whole = _whole(since, every)
+        newest = known.of(of_bands, whole)
         if not newest:
             return []
         last = Window.of(newest[-1].window.end, every).start - DAY
-        first = whole if check.name in self._caught_up else min(whole, last - _DAYS)
-        measured = self._store.evaluated(name, bands.MEASURED[of_bands], start=first)
-        known = {one.window: one for one in self._store.evaluated(name, check.name, start=first - every)}
+        first = whole
+        if check.name not in self._caught_up:
+            first = min(whole, last - _DAYS)
+            known = self._known(since, first - every)
+        measured = known.of(bands.MEASURED[of_bands], first)
+        drifts = {one.window: one for one in known.of(check.name, first - every)}
         own: dict[datetime, list[str]] = {}
-        for one in self._store.evaluated(name, of_bands, start=first):
+        for one in known.of(of_bands, first):
             own.setdefault(Window.of(one.window.start, every).start, []).append(one.fingerprint)
         begin = max(first, Window.of(measured[0].window.start, DAY).start)
         days = [Window(begin + number * every, begin + number * every + DAY)
                 for number in range((last - begin) // every + 1)]  # fmt: skip
         due = []
-        before = known.get(Window(begin - every, begin - every + DAY))
+        before = drifts.get(Window(begin - every, begin - every + DAY))
         fingerprint = "" if before is None else before.fingerprint
         for day in days:
-            judged = known.get(day)
+            judged = drifts.get(day)
             if judged is not None and judged.definition == drift.DEFINITION and day.start < whole:
                 fingerprint = judged.fingerprint
                 continue
@@ -150,6 +176,11 @@ class BandScheduler:
             if judged is None or (judged.definition, judged.fingerprint) != (drift.DEFINITION, fingerprint):
                 due.append((day, fingerprint))
         return due
+
+
+def _whole(since: datetime, every: timedelta) -> datetime:
+    """The start of the first day of drift that holds a window from `since` on."""
+    return Window.of(since, every).end - DAY
 
 
 def _within(parts: Mapping[datetime, list[str]], start: datetime, every: timedelta) -> list[str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -45,7 +45,7 @@ class StoredResult:
 def evaluated(
     connection: Connection,
     recommender: str,
-    check: str | None = None,
+    check: str | Collection[str] | None = None,
     start: datetime | None = None,
     end: datetime | None = None,
 ) -> list[Evaluated]:
@@ -53,7 +53,7 @@ def evaluated(
     columns = schema.windows.c
     query = select(schema.windows).where(columns.recommender == recommender, columns.current)
     if check is not None:
-        query = query.where(columns.check_name == check)
+        query = query.where(columns.check_name.in_([check] if isinstance(check, str) else sorted(check)))
     if start is not None:
         query = query.where(columns.window_start >= start)
     if end is not None:

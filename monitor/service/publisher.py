@@ -205,7 +205,7 @@ class SnapshotPublisher:
         inputs = _inputs(name, state, running, now)
         known = self._shown.get(name)
         if known is None or not known.made_from.same(inputs):
-            made = _completed(state or RecommenderState(name), inputs, now)
+            made = _completed(state or RecommenderState(name), inputs, now, known)
             known = self._shown[name] = _Shown(inputs, made)
         return known.state
 
@@ -275,15 +275,16 @@ def _inputs(name: str, state: RecommenderState | None, running: Running, now: da
     )
 
 
-def _completed(state: RecommenderState, inputs: _Inputs, now: datetime) -> RecommenderState:
-    watch, settings, found = inputs.watch, inputs.settings, inputs.found
-    series = state.series if watch is None else _configured(state.series, watch)
+def _completed(
+    state: RecommenderState, inputs: _Inputs, now: datetime, before: _Shown | None
+) -> RecommenderState:
+    settings, watch, found = inputs.settings, inputs.watch, inputs.found
     owner = (settings.owner if settings else None) or ""
     named = settings.logs.named() if settings else LOGS  # a log that left the config is shown no more
     return replace(
         state,
         owner=owner,
-        series=tuple(_excused(series, settings.maintenance if settings else ())),
+        series=_shown_series(state.series, inputs, before),
         logs=tuple(
             replace(one, stalled_after=found.stalled_after.get(one.log))
             for one in state.logs
@@ -350,6 +351,17 @@ def _maintenance(settings: RecommenderSettings | None, now: datetime) -> Mainten
     window = max(settings.window, _SHORTEST)
     span = now_quiet(settings.maintenance, now, window=window, lateness=settings.lateness)
     return None if span is None else MaintenanceState(span.until, span.reason)
+
+
+def _shown_series(series: tuple[Series, ...], inputs: _Inputs, before: _Shown | None) -> tuple[Series, ...]:
+    """The series that the config asks for; those of `before` if neither they nor the config have changed."""
+    watch, settings = inputs.watch, inputs.settings
+    if before is not None and before.made_from.state is not None:
+        made_from = before.made_from.state.series, before.made_from.watch, before.made_from.settings
+        if all(one is other for one, other in zip(made_from, (series, watch, settings), strict=True)):
+            return before.state.series
+    asked = series if watch is None else _configured(series, watch)
+    return tuple(_excused(asked, settings.maintenance if settings else ()))
 
 
 def _excused(series: Iterable[Series], spans: Sequence[Maintenance]) -> Iterator[Series]:

@@ -309,16 +309,35 @@ class Watch:
     def due(self, now: datetime) -> list[Due]:
         """The windows to judge, newest first. Of each window, the exposures come before the other parts."""
         since = self.store.watermarks(self.name)[WATCHING]
-        found = [due for part in self.evaluator.parts.names for due in self._due_of(part, now, since)]
+        parts = self.evaluator.parts
+        asked = {part: candidate_windows(parts, part, now, since) for part in parts.names}
+        asked = {part: candidates for part, candidates in asked.items() if candidates}
+        if not asked:
+            return []
+        evaluated = self.store.evaluated_by_check(
+            self.name,
+            {MARKERS[part] for part in asked},
+            start=min(parts.span(candidates[-1], part).start for part, candidates in asked.items()),
+            end=max(candidates[0].end for candidates in asked.values()),
+        )
+        found = [
+            due
+            for part, candidates in asked.items()
+            for due in self._due_of(part, now, since, candidates, evaluated[MARKERS[part]])
+        ]
         return sorted(found, key=lambda due: (due.window, due.part == EXPOSURES), reverse=True)
 
-    def _due_of(self, part: Part, now: datetime, since: datetime) -> list[Due]:
+    def _due_of(
+        self,
+        part: Part,
+        now: datetime,
+        since: datetime,
+        candidates: Sequence[Window],
+        all_evaluated: Sequence[Evaluated],
+    ) -> list[Due]:
         parts = self.evaluator.parts
-        candidates = candidate_windows(parts, part, now, since)
-        if not candidates:
-            return []
-        first = parts.span(candidates[-1], part).start
-        evaluated = self.store.evaluated(self.name, MARKERS[part], start=first, end=candidates[0].end)
+        first, end = parts.span(candidates[-1], part).start, candidates[0].end
+        evaluated = [one for one in all_evaluated if first <= one.window.start and one.window.end <= end]
         judged = {run.window: run.fingerprint for run in evaluated}
         self._accept_losses(part, judged)
         all_due = due_windows(parts, part, now, candidates, judged, since)

@@ -19,7 +19,7 @@ from monitor.history.store import Store
 from monitor.service.judge import Watched
 from monitor.service.publisher import Running, SnapshotPublisher
 from monitor.service.tally import Tally
-from monitor.service.watch import Watch
+from monitor.service.watch import Watch, WatchState
 from monitor.settings.recommender import RecommenderSettings
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -86,6 +86,34 @@ def test_the_violation_of_an_objective_that_is_gone_is_not_shown(tmp_path: Path,
     assert one.standing is Status.VIOLATED
     (one,) = shown(tmp_path, store, "exposure", beyond)
     assert (one.standing, one.result.value) == (Status.OK, 9.0)
+
+
+def test_an_objective_that_leaves_the_config_is_forgotten_although_the_history_is_the_same(
+    tmp_path: Path, store: Store
+) -> None:
+    beyond = violated("failure", 9.0, by="pv")
+    run = CheckRun(check="exposure", results=[beyond])
+    store.record_window("shop", HOUR, [run], fingerprint="1", rows=1, evaluated_at=HOUR.end)
+    given = {"name": "shop", "logs": {"exposures": {"path": str(tmp_path / "logs/*.parquet")}}}
+    objective = {"metric": "failure", "labels": {"by": "pv"}, "max": 6.0}
+    plain = RecommenderSettings.model_validate(given)
+    first = Watched(RecommenderSettings.model_validate({**given, "objectives": [objective]}), ())
+    running = Running(("shop",), {"shop": first}, {}, HOUR.end)
+    publisher = SnapshotPublisher(store, Tally(store), running, lambda: HOUR.end)
+
+    def published(pending: int, watched: Watched) -> RecommenderState:
+        watched.state = WatchState(pending=pending)
+        publisher.running = replace(running, watches={"shop": watched})
+        publisher.publish(of=())
+        (state,) = publisher.current().recommenders
+        return state
+
+    before = published(1, first)
+    again = published(2, first)
+    assert (again.pending_windows, again.series) == (2, before.series)
+    assert again.series is before.series  # a turn that judges nothing costs little, however many there are
+    assert [one.standing for one in again.series] == [Status.VIOLATED]
+    assert [one.standing for one in published(3, Watched(plain, ())).series] == [Status.OK]
 
 
 FEEDBACK = {"feedback": {"path": "feedback/*.parquet"}}

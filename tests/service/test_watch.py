@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from monitor.core.results import Status
+from monitor.history import reads
 from monitor.history.errors import StoreError
+from monitor.history.reads import Evaluated
 from monitor.history.store import Store
 from monitor.judging.evaluate import Evaluator
 from monitor.judging.runtime import Runtime
@@ -63,6 +66,29 @@ def test_housekeeping_before_the_first_window_ends_does_not_stop_the_turns(
 
 def judged(store: Store) -> list[int]:
     return [int((one.window.start - FIRST) / HOUR) for one in store.evaluated("shop", "exposure")]
+
+
+def test_a_turn_with_nothing_to_do_asks_the_history_for_its_windows_twice(
+    tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_hours(tmp_path, 3)
+    for number in range(3):
+        done = exposures(FIRST + number * HOUR, 3600, lists=4).iloc[::3].drop(columns=["position", "score"])
+        land(tmp_path / f"feedback/{number}.parquet", done.assign(event="click"))
+    logs = {name: {"path": str(tmp_path / folder / "*.parquet")} for name, folder in LOGS.items()}
+    shop = watch(tmp_path, store, logs=logs, bands={})
+    assert shop.turn(runtime, NOW) is False
+    assert store.evaluated("shop", "bands_feedback")
+    asked: list[object] = []
+    evaluated = reads.evaluated
+
+    def counted(connection: Connection, name: str, check: object = None, *more: Any) -> list[Evaluated]:
+        asked.append(check)
+        return evaluated(connection, name, check, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reads, "evaluated", counted)
+    assert shop.turn(runtime, NOW) is False
+    assert len(asked) == 2, asked
 
 
 def test_windows_are_caught_up_newest_first_a_few_per_turn_up_to_catch_up(
