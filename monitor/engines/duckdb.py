@@ -6,7 +6,7 @@ import functools
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +24,7 @@ from ibis.backends.sql.datatypes import DuckDBType
 
 from monitor.core.results import Window
 from monitor.engines.duckdb_backend import DuckDBBackend
+from monitor.engines.folders import NO_FOLDERS, NO_VALUE, Folders, folder_values
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 _POKE_SECONDS = 0.2
 _MOST: Final = 256  # expressions and schemas: a window asks for about forty
 _PATTERN = re.compile(r"([*?\[])")
+_HIVE = re.compile(r"[/\\]([^/?\\=]+)=[^/?\\=\n]*(?=[/\\])")
 _TIME = dt.Timestamp(scale=6)
 _ADOPTED: Final = "adopted_rows"
+_PATH: Final = "__path"
 
 
 def _moment() -> object: ...
@@ -226,15 +229,24 @@ class Engine:
         return _remembered(name)
 
     def reader(
-        self, name: str, function: str, paths: list[str], *, like: Hashable = None, **options: Any
+        self,
+        name: str,
+        function: str,
+        paths: list[str],
+        *,
+        like: Hashable = None,
+        folders: Folders = NO_FOLDERS,
+        **options: Any,
     ) -> ir.Table:
         """A view over files: `read_parquet`, `read_csv` or `read_json`. sqlglot quotes all values.
 
         Types among the options are those of Ibis. A path names one file: `a[1].csv` is not a pattern. Files
-        that are equally `like` have the same columns; these are looked up once.
+        that are equally `like` have the same columns; these are looked up once. `folders` are the columns to
+        take from folders named `key=value`; no other folder gives a column.
         """
-        key = None if like is None else (function, like, repr(options))
-        return self._view(name, f"FROM {self.call(function, paths, **options)}", key)
+        rows, options = _with_folders(paths, folders, options)
+        key = None if like is None else (function, like, rows, repr(options))
+        return self._view(name, f"{rows} {self.call(function, paths, **options)}", key)
 
     def call(self, function: str, paths: list[str], **options: Any) -> str:
         """The SQL of a table function on files; see `reader`."""
@@ -371,6 +383,38 @@ def _remembered_in(held: OrderedDict[Hashable, _Value], key: Hashable, make: Cal
     if len(held) > _MOST:
         held.popitem(last=False)
     return made
+
+
+def _with_folders(
+    paths: Sequence[str], folders: Folders, options: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The beginning of a query that reads these columns from the folders of files, and the options for it."""
+    if not folders:
+        return "FROM", {**options, "hive_partitioning": False}
+    if all(set(_of_engine(path)) == set(folders) == set(folder_values(path)) for path in paths):
+        return "FROM", {**options, "hive_partitioning": True, "hive_types": dict(folders)}
+    # The engine would take all folders of these paths as columns, and hide those of the files.
+    file = options.get("filename", _PATH)
+    columns = [
+        f"{_in_folder(file, key)}::{DuckDBType.to_string(folders[key])} AS {_quoted(key)}" for key in folders
+    ]
+    every = "*" if "filename" in options else f"* EXCLUDE ({_quoted(file)})"
+    return (
+        f"SELECT {every}, {', '.join(columns)} FROM",
+        {**options, "hive_partitioning": False, "filename": file},
+    )
+
+
+def _of_engine(path: str) -> list[str]:
+    """The keys of the folders that the engine itself finds in a path."""
+    return _HIVE.findall(path)
+
+
+def _in_folder(file: str, key: str) -> str:
+    """SQL for the value of the first folder of a key in the path of a row's file."""
+    pattern = _literal(rf"(?:^|/){re.escape(key)}=([^/?]*)/").sql("duckdb")
+    text = f"nullif(regexp_extract({_quoted(file)}, {pattern}, 1), {_literal(NO_VALUE).sql('duckdb')})"
+    return f"url_decode({text})"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -33,6 +33,7 @@ from pyspark.sql.types import IntegerType, NullType
 from monitor.core.digest import digest
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine
+from monitor.engines.folders import NO_FOLDERS, Folders
 from monitor.engines.spark_copies import Copies
 from monitor.engines.spark_files import one_file, quoted, read_files
 from monitor.engines.spark_sql import SparkBackend
@@ -232,13 +233,14 @@ class SparkEngine(Engine):
         paths: list[str],
         *,
         like: Hashable = None,  # noqa: ARG002 - Spark looks up no columns
+        folders: Folders = NO_FOLDERS,
         **options: Any,
     ) -> ir.Table:
         """A view over files, with the options of the embedded engine; see `monitor.engines.spark_files`."""
         self.drop(name)
         with self.running():
             places = self._copies.take(view_name(name), paths)
-            frame = read_files(self.session, function, places, options)
+            frame = read_files(self.session, function, places, folders, options)
         return self._shown(name, frame)
 
     def relation(self, table: ir.Table) -> duckdb.DuckDBPyRelation:

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
-from urllib.parse import unquote
 
 import ibis.expr.datatypes as dt
 import pyarrow.parquet as pq
 from ibis.backends.pyspark.datatypes import PySparkType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from monitor.core.columns import ROW_NUMBERS
+from monitor.engines.folders import Folders, folder_values
 
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
-_FOLDER = re.compile(r"([^/=]+)=([^/]*)/")
-_WHOLE, _DATE = re.compile(r"-?\d{1,18}"), re.compile(r"\d{4}-\d{2}-\d{2}")
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_files(
-    session: SparkSession, function: str, places: Mapping[str, str], options: Mapping[str, Any]
+    session: SparkSession,
+    function: str,
+    places: Mapping[str, str],
+    folders: Folders,
+    options: Mapping[str, Any],
 ) -> DataFrame:
     """One data frame over files of one shape.
-
-    Each folder named `key=value` gives a column, as on the embedded engine.
 
     Args:
         session: reads them.
         places: where to read each path, which is the path itself unless it is a URL.
         function: `read_parquet`, `read_csv` or `read_json`.
-        options: as of the embedded engine; `filename` names a column for the path of each row's file, and
-            `hive_types` the folder columns with their types. Without it the types are guessed.
+        folders: the columns to take from folders named `key=value`; no other folder gives a column.
+        options: as of the embedded engine; `filename` names a column for the path of each row's file.
     """
     readers: dict[str, Callable[[list[str]], DataFrame]] = {
         "read_parquet": lambda some: _parquet(session, some),
@@ -44,45 +43,20 @@ def read_files(
         "read_json": lambda some: _json(session, some, options),
     }
     read = readers[function]
-    folders = {path: dict(_FOLDER.findall(path)) for path in places}
-    alike = len({tuple(one) for one in folders.values()}) == 1
-    kinds: Mapping[str, str | DataType] = _kinds(list(folders.values())) if alike else {}
-    if "hive_partitioning" in options:
-        given = options.get("hive_types", {})
-        kinds = {name: PySparkType.from_ibis(kind) for name, kind in given.items()}
+    values = {path: folder_values(path) for path in places}
     path_column = options.get("filename")
     groups: dict[tuple[object, ...], list[str]] = {}
     for path in places:
-        key = tuple(folders[path][name] for name in kinds)
+        key = tuple(values[path].get(name) for name in folders)
         groups.setdefault((*key, path if path_column else ""), []).append(path)
     frames = []
     for group in groups.values():
         frame = read([places[path] for path in group])
-        for name, kind in kinds.items():  # a column of the file of that name gives way to the folder
-            wanted = frame.schema[name].dataType if name in options.get("columns", ()) else kind
-            frame = frame.withColumn(name, _folder_value(folders[group[0]][name]).cast(wanted))
+        for name, kind in folders.items():
+            value = f.lit(values[group[0]].get(name)).cast(PySparkType.from_ibis(kind))
+            frame = frame.withColumn(name, value)
         frames.append(frame if path_column is None else frame.withColumn(path_column, f.lit(group[0])))
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
-
-
-def _kinds(folders: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The type of each folder column, guessed from all its values as the embedded engine does.
-
-    >>> _kinds([{"date": "2026-01-01", "shard": "1"}, {"date": "2026-01-02", "shard": "x"}])
-    {'date': 'date', 'shard': 'string'}
-    """
-    kinds = {}
-    for name in folders[0]:
-        values = [one[name] for one in folders if one[name] != _NO_VALUE]
-        matching = (
-            kind for kind, form in (("date", _DATE), ("bigint", _WHOLE)) if all(map(form.fullmatch, values))
-        )
-        kinds[name] = next(matching, "string")
-    return kinds
-
-
-def _folder_value(text: str) -> Any:
-    return f.lit(None if text == _NO_VALUE else unquote(text))
 
 
 def _parquet(session: SparkSession, paths: list[str]) -> DataFrame:

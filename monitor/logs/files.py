@@ -87,17 +87,6 @@ def local_file(path: str) -> LogFile | None:
     return LogFile(path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
-def folder_names(file: LogFile) -> frozenset[str]:
-    """The columns that the folders of a plain file name, as in `scene=home`; a table names its own.
-
-    >>> folder_names(LogFile("/log/scene=home/a=b.csv", 0, datetime.now(UTC)))
-    frozenset({'scene'})
-    """
-    if file.columns is not None or "=" not in file.path:
-        return frozenset()
-    return frozenset(part.partition("=")[0] for part in file.path.split("/")[:-1] if "=" in part)
-
-
 def modified(fs: fsspec.AbstractFileSystem, name: str, info: Mapping[str, Any]) -> datetime:
     """When a file was changed, by its entry in a listing of fsspec."""
     stamp = info.get("LastModified") or info.get("mtime") or info.get("last_modified") or info.get("updated")

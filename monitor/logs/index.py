@@ -29,7 +29,7 @@ from monitor.settings.logs import LogSettings, TimeSettings
 _SCAN = "scan_file"
 _LIMIT = "latest_time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_READING = 5  # raise this when the same file and settings give other rows: files are then read again
+_READING = 6  # raise this when the same file and settings give other rows: files are then read again
 _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault; Python's calendar begins at year 1
 _LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
 _JSON = "__json_"

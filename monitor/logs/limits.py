@@ -124,7 +124,7 @@ def _check_names(settings: LogSettings, names: Iterable[str]) -> None:
 def _types(engine: Engine, path: str) -> list[str]:
     call = engine.call(
         "read_json", [path], format="newline_delimited", sample_size=-1, map_inference_threshold=-1,
-        maximum_object_size=MAX_LINE_BYTES,
+        maximum_object_size=MAX_LINE_BYTES, hive_partitioning=False,
     )  # fmt: skip
     try:
         return [row[1] for row in engine.cursor.execute(f"DESCRIBE FROM {call}").fetchall()]

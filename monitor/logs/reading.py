@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from monitor.core import columns as c
 from monitor.core.record_path import Path
 from monitor.core.text import EVIDENCE_LENGTH, quoted
 from monitor.engines.duckdb import Engine, Same
+from monitor.engines.folders import folder_kind, folder_values
 from monitor.logs.canonical import IdType, canonical, only, to_text
 from monitor.logs.files import ONE_OBJECT, LogFile, filesystem, first_line, format_of
 from monitor.logs.lake.columns import check_table_columns
@@ -38,7 +39,7 @@ FRAME = "frame"
 """The kind of a shape whose "file" is a table of the engine; see `frames`."""
 _JSON_KINDS = {"OBJECT": "a record", "ARRAY": "a list"}
 _DELIMITERS = (",", "\t", ";", "|")
-_ISO = {"dateformat": "iso"}  # 13/01/2026 is a text: no date is read from it
+_ISO: dict[str, Any] = {"dateformat": "iso"}  # 13/01/2026 is a text: no date is read from it
 
 
 def _json_type_of(value: object) -> object: ...
@@ -52,14 +53,14 @@ class Shape:
     """The format and columns of a file. Files of one shape are opened in one scan.
 
     `columns` are (name, type) in the file's order, with types as `type_name` writes them. Text formats are
-    read as text first; then the type is the one to try. `folders` are those that only the folders of the path
-    hold, by the table; None for a plain file, whose folders `key=value` the engine finds.
+    read as text first; then the type is the one to try. `folders` are those that the folders of the path
+    hold, as in `scene=home`, and not the file.
     """
 
     kind: str
     columns: tuple[tuple[str, str], ...] = ()
     delimiter: str = ""
-    folders: tuple[str, ...] | None = None
+    folders: tuple[str, ...] = ()
 
     @property
     def is_typed(self) -> bool:
@@ -74,6 +75,11 @@ class Shape:
     def types(self) -> dict[str, ibis.DataType]:
         """The types of the columns, including records."""
         return {name: type_of(dtype) for name, dtype in self.columns}
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The names of the columns that the files hold, without those of folders."""
+        return tuple(name for name in self.names if name not in self.folders)
 
     @property
     def scans_fast(self) -> bool:
@@ -142,6 +148,23 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
         BeyondLimit: the file is too large.
         Exception: the engine cannot read it.
     """
+    shape = _sniff_file(engine, view, settings, file)
+    if not shape.columns and not shape.is_typed:
+        return shape
+    own = {name.lower() for name in shape.names}
+    if file.columns is not None:
+        folders = {name: type_of(kind) for name, kind in file.columns.folders.items()}
+    else:
+        values = folder_values(file.path)
+        folders = {name: folder_kind(text) for name, text in values.items() if name.lower() not in own}
+    taken = {name.lower() for name in folders}
+    columns = tuple((name, kind) for name, kind in shape.columns if name.lower() not in taken)
+    more = tuple((name, type_name(kind)) for name, kind in folders.items())
+    return replace(shape, columns=columns + more, folders=tuple(folders))
+
+
+def _sniff_file(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Shape:
+    """The shape of a file without the columns of its folders."""
     kind = format_of(file.path, settings)
     if file.size == 0 and kind != "parquet":
         return Shape(kind)
@@ -149,13 +172,17 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
         return _sniff_csv(engine, view, settings, file)
     if kind == "json":
         # Scan the whole file: a key that only its last lines have would be missing from the table.
-        options = {"format": "newline_delimited", "sample_size": -1, "map_inference_threshold": -1} | _ISO
+        options: dict[str, Any] = {
+            "format": "newline_delimited",
+            "sample_size": -1,
+            "map_inference_threshold": -1,
+        } | _ISO
         options["maximum_object_size"] = MAX_LINE_BYTES
         check_json(engine, settings, file.path)
     else:
         check_parquet(engine, settings, file.path)
         check_table_columns(settings, file)
-        options = dict[str, Any]() if file.columns is None else _folder_options(file.columns.folders)
+        options = {}
     table = engine.reader(view, f"read_{kind}", [file.path], **options)
     if kind == "json":
         _check_json(table, settings)
@@ -163,13 +190,7 @@ def sniff(engine: Engine, view: str, settings: LogSettings, file: LogFile) -> Sh
         (name, dt.string if _is_parquet_json(kind, dtype) else dtype)
         for name, dtype in table.schema().items()
     )
-    folders = None if file.columns is None else tuple(file.columns.folders)
-    return Shape(kind, tuple((name, type_name(dtype)) for name, dtype in columns), folders=folders)
-
-
-def _folder_options(types: Mapping[str, ibis.DataType | str]) -> dict[str, Any]:
-    """The options for files of a table, whose folders hold these columns and no others."""
-    return {"hive_partitioning": True, "hive_types": dict(types)} if types else {"hive_partitioning": False}
+    return Shape(kind, tuple((name, type_name(dtype)) for name, dtype in columns))
 
 
 def _is_parquet_json(kind: str, dtype: ibis.DataType) -> bool:
@@ -272,25 +293,26 @@ def _open_files(
     if shape.kind == FRAME:
         (table,) = paths
         return engine.named(view, table, **({} if path_column is None else {path_column: table}))
+    folders = {name: shape.types[name] if shape.is_typed else dt.string for name in shape.folders}
     more: dict[str, Any] = {} if path_column is None else {"filename": path_column}
+    more |= {"like": shape, "folders": folders}
     if shape.kind == "parquet":
-        folders = {name: kind for name, kind in shape.types.items() if name in (shape.folders or ())}
-        if shape.folders is not None:
-            more |= _folder_options(folders)
-        table = engine.reader(view, "read_parquet", list(paths), like=shape, union_by_name=True, **more)
-        blank = [name for name, kind in folders.items() if kind.is_string()]
-        # An empty text is null in a partition column of Delta.
-        return table.mutate(**{name: table[name].nullif("") for name in blank}) if blank else table
-    if shape.kind == "csv":
-        texts = dict.fromkeys(shape.types, dt.string)
-        return engine.reader(
-            view, "read_csv", list(paths), like=shape, auto_detect=False, header=True, columns=texts,
+        table = engine.reader(view, "read_parquet", list(paths), union_by_name=True, **more)
+    elif shape.kind == "csv":
+        texts = dict.fromkeys(shape.own, dt.string)
+        table = engine.reader(
+            view, "read_csv", list(paths), auto_detect=False, header=True, columns=texts,
             delim=shape.delimiter, quote='"', escape='"', max_line_size=MAX_LINE_BYTES, **more,
         )  # fmt: skip
-    return engine.reader(
-        view, "read_json", list(paths), like=shape, format="newline_delimited", columns=_as_text(places),
-        maximum_object_size=MAX_LINE_BYTES, **more,
-    )  # fmt: skip
+    else:
+        own = (place for place in places if place.path.fields[0] not in shape.folders)
+        table = engine.reader(
+            view, "read_json", list(paths), format="newline_delimited", columns=_as_text(own),
+            maximum_object_size=MAX_LINE_BYTES, **more,
+        )  # fmt: skip
+    blank = [name for name, kind in folders.items() if kind.is_string()]
+    # An empty text is null in a partition column of Delta.
+    return table.mutate(**{name: table[name].nullif("") for name in blank}) if blank else table
 
 
 def _as_text(places: Iterable[ColumnSource]) -> dict[str, ibis.DataType]:

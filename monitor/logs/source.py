@@ -14,7 +14,6 @@ from monitor.core import columns as c
 from monitor.core.results import Window
 from monitor.engines.duckdb import Engine, Same
 from monitor.logs.canonical import IdType, usable
-from monitor.logs.files import folder_names
 from monitor.logs.frames import FrameLog
 from monitor.logs.index import FileEntry
 from monitor.logs.log import Log
@@ -236,8 +235,7 @@ class Source:
     def _groups(self, entries: Iterable[FileEntry]) -> list[list[FileEntry]]:
         groups: dict[object, list[FileEntry]] = {}
         for one in entries:
-            # An engine takes values from the folders of files opened together only if all have these folders.
-            key = one.shape, folder_names(one.file), one.file.path if one.future else ""
+            key = one.shape, one.file.path if one.future else ""
             groups.setdefault(key, []).append(one)
         return list(groups.values())
 

@@ -44,7 +44,7 @@ def measured(log: Path) -> Measured:
     wanted = [spec.name for spec in MEASURED]
     with duckdb.connect() as database:
         engine = Engine(database.cursor())
-        rows = engine.reader("replayed", "read_parquet", [str(log)], hive_partitioning=False)
+        rows = engine.reader("replayed", "read_parquet", [str(log)])
         counted = rows.aggregate(by=STATUS, requests=rows[REQUEST_ID].nunique()).to_pyarrow().to_pylist()
         edges = rows.aggregate(first=rows[TS].min(), last=rows[TS].max()).to_pyarrow().to_pylist()[0]
         families = [one for one in EXPOSURE_FAMILIES if any(spec.name in wanted for spec, _ in one.outputs)]

@@ -140,12 +140,12 @@ def _file_to_history(entry: FileEntry) -> IndexedFile:
 
 def _shape_to_list(shape: Shape) -> list[Any]:
     plain = [shape.kind, shape.delimiter, list(map(list, shape.columns))]
-    return plain if shape.folders is None else [*plain, list(shape.folders)]
+    return [*plain, list(shape.folders)] if shape.folders else plain
 
 
-def _to_shape(kind: str, delimiter: str, columns: Any, folders: Any = None) -> Shape:
+def _to_shape(kind: str, delimiter: str, columns: Any, folders: Any = ()) -> Shape:
     pairs = tuple((name, dtype) for name, dtype in columns)
-    return Shape(kind, pairs, delimiter, None if folders is None else tuple(folders))
+    return Shape(kind, pairs, delimiter, tuple(folders))
 
 
 def _from_history(file: IndexedFile) -> FileEntry:

@@ -107,11 +107,18 @@ def folders(folder):
 
 
 def folders_over_columns(folder):
-    """The files have a column of the folder's name, too."""
-    (folder / "shard=7").mkdir()
+    """The files have columns of folders' names, too."""
+    place = folder / "shard=7" / "ts=2026-01-01" / "day=2026-01-01"
+    place.mkdir(parents=True)
     table = pa.Table.from_pylist([{**row, "shard": 5} for row in ROWS])
-    pq.write_table(table, folder / "shard=7" / "one.parquet")
-    return {"path": str(folder / "*" / "*.parquet")}
+    pq.write_table(table, place / "one.parquet")
+    return {"path": str(folder / "**" / "*.parquet")}
+
+
+def folders_of_csv(folder):
+    place = folder / "shelf=7" / "ts=2026-01-01" / "it's=a%20b" / "shard=__HIVE_DEFAULT_PARTITION__"
+    place.mkdir(parents=True)
+    return {**csv(place), "path": str(folder / "**" / "*.csv")}
 
 
 def folders_of_json(folder):
@@ -216,6 +223,7 @@ def rows_of(table):
         pytest.param(records_in_json, id="records in JSON lines"),
         pytest.param(folders, id="folders"),
         pytest.param(folders_over_columns, id="folders over columns"),
+        pytest.param(folders_of_csv, id="folders of CSV"),
         pytest.param(folders_of_json, id="folders of JSON lines"),
         pytest.param(delta, id="delta"),
         pytest.param(iceberg, id="iceberg"),
