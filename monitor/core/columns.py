@@ -120,6 +120,9 @@ INDISPENSABLE: Final[dict[str, tuple[str, ...]]] = {
     SURVEY: (TS,),
 }
 
+RESERVED: Final = "__monitor_"
+"""Columns that the monitor itself adds to tables begin with this; no column of a log may."""
+
 ROW_NUMBERS: Final = re.compile(r"_{0,2}index_level_\d+_{0,2}|Unnamed: \d+|")
 """The names that pandas gives to the row numbers of a table; in a CSV file they have none."""
 

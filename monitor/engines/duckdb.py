@@ -35,7 +35,7 @@ _PATTERN = re.compile(r"([*?\[])")
 _HIVE = re.compile(r"[/\\]([^/?\\=]+)=[^/?\\=\n]*(?=[/\\])")
 _TIME = dt.Timestamp(scale=6)
 _ADOPTED: Final = "adopted_rows"
-_PATH: Final = "__path"
+_PATH: Final = "__monitor_path"
 
 
 def _moment() -> object: ...

@@ -39,9 +39,9 @@ _DATES = (
 """Dates and times written as one number, such as 20260301; none is a likely count of seconds since 1970."""
 _LARGEST = 2**53
 _BYTES_OF_INT64 = 8
-_INDEX, _LENGTH = "__index", "__length"
-RAW = "__raw_"
-_LOST = "__lost"
+_INDEX, _LENGTH = "__monitor_index", "__monitor_length"
+RAW = "__monitor_raw_"
+_LOST = "__monitor_lost"
 
 
 def _timezone(zone: str, ts: object) -> object: ...

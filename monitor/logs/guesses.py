@@ -16,7 +16,7 @@ from monitor.logs.mapping import flat_types, source_names
 from monitor.logs.reading import Shape
 from monitor.settings.logs import LogSettings
 
-_UNLIKE = "__unlike_"
+_UNLIKE = "__monitor_unlike_"
 _FRACTION, _TEXT = 1, 2
 
 

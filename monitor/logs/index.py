@@ -32,8 +32,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _READING = 6  # raise this when the same file and settings give other rows: files are then read again
 _EARLIEST = datetime(1000, 1, 1)  # an older time is a fault; Python's calendar begins at year 1
 _LIMITS = {"file_deadline", "max_file_size", "max_rows", "max_columns"}
-_JSON = "__json_"
-_BUCKET = "__bucket"
+_JSON = "__monitor_json_"
+_BUCKET = "__monitor_bucket"
 _NOT_WHOLE = (
     "is no whole Parquet file: still being written, cut short, or of another format; if it stays so, "
     "write it again"
@@ -250,24 +250,24 @@ def _by_window(engine: Engine, rows: ir.Table, log: str, length: int, sums: _Sum
         rows = rows.mutate(**{c.TS: ibis.null(TIMESTAMP)})
     key = [name for name in c.TYPES[log] if name in rows.columns]
     rows = rows.mutate(
-        __future=(rows[c.TS] > engine.remembered(_LIMIT)).fill_null(False),
-        __usable=ibis.and_(
+        __monitor_future=(rows[c.TS] > engine.remembered(_LIMIT)).fill_null(False),
+        __monitor_usable=ibis.and_(
             rows[c.TS] >= ibis.literal(_EARLIEST), *(rows[name].notnull() for name in c.INDISPENSABLE[log])
         ).fill_null(False),
-        __bad=bad_values(rows, log),
-        __timeless=_needs_no_time(rows, log),
+        __monitor_bad=bad_values(rows, log),
+        __monitor_timeless=_needs_no_time(rows, log),
         # Summed and not xor-ed, or two equal rows would vanish.
-        __hash=ibis.struct({name: rows[name] for name in key}).hash() & 0x7FFFFFFF,
+        __monitor_hash=ibis.struct({name: rows[name] for name in key}).hash() & 0x7FFFFFFF,
         **{_BUCKET: (rows[c.TS].epoch_seconds() // length) * length},
     )
-    placed = ~(rows["__future"] | ~rows["__usable"])
+    placed = ~(rows["__monitor_future"] | ~rows["__monitor_usable"])
     rows = rows.mutate(**{_BUCKET: placed.ifelse(rows[_BUCKET], ibis.null("int64"))})
     grouped = rows.group_by(_BUCKET).aggregate(
         rows=lambda t: t.count(),
-        checksum=lambda t: t["__hash"].sum(),
-        bad=lambda t: t["__bad"].sum(),
-        future=lambda t: (t["__future"] & t["__usable"]).sum(),
-        timeless=lambda t: (t["__timeless"] & ~t["__usable"]).sum(),
+        checksum=lambda t: t["__monitor_hash"].sum(),
+        bad=lambda t: t["__monitor_bad"].sum(),
+        future=lambda t: (t["__monitor_future"] & t["__monitor_usable"]).sum(),
+        timeless=lambda t: (t["__monitor_timeless"] & ~t["__monitor_usable"]).sum(),
         newest=lambda t: t[c.TS].max(where=t[_BUCKET].notnull()),
         **sums(rows),
     )

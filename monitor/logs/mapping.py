@@ -207,7 +207,7 @@ def source_names(log: str, settings: LogSettings, present: Iterable[str]) -> dic
 
 
 def column_problems(log: str, settings: LogSettings, types: Types) -> list[str]:
-    """A sentence for each column that a file lacks or has in a form that cannot be read.
+    """A sentence for each column that a file lacks, or whose name or form cannot be read.
 
     >>> types = {"recs": dt.dtype("array<struct<iid: int64, rank: int8>>")}
     >>> column_problems("catalog", LogSettings(path="x", columns={"item_id": "recs[].rank"}), types)
@@ -216,7 +216,11 @@ def column_problems(log: str, settings: LogSettings, types: Types) -> list[str]:
     needed = dict.fromkeys((*c.REQUIRED[log], *settings.only))
     named = dict.fromkeys((*needed, *c.TYPES[log], *settings.columns))
     found: dict[str, dt.DataType] = {}
-    problems = []
+    reserved = (name for name in types if name.lower().startswith(c.RESERVED))
+    problems = [
+        f"column {quoted(name)}: names that begin with {c.RESERVED} are the monitor's own; rename it"
+        for name in reserved
+    ]
     for ours in named:
         theirs = settings.columns.get(ours, ours)
         try:

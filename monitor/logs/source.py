@@ -21,7 +21,7 @@ from monitor.logs.mapping import flat_types, source_names
 from monitor.logs.reading import id_types, read, schema_of, union
 from monitor.settings.logs import LogSettings, LogsSettings, TimeSettings
 
-_PATH, _RANK = "__path", "__rank"  # columns that pick the newest row of an item or user
+_PATH, _RANK = "__monitor_path", "__monitor_rank"  # columns that pick the newest row of an item or user
 
 
 class Source:

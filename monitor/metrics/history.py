@@ -20,7 +20,7 @@ EXPOSURES: Final = "exposures"
 USERS: Final = "users"
 LASTING: Final = "history"
 """The name under which an `Executor` knows whether tables of the lasting part still hold."""
-WINDOW: Final = "__window"
+WINDOW: Final = "__monitor_window"
 """The key by which windows that are measured together are told apart: their number, from 0."""
 _PAIR: Final = [USER_ID, ITEM_ID]
 _NEVER, _NEVER_MORE = 2**31, -1

@@ -38,14 +38,14 @@ CATALOG = "catalog"
 NO_SLICE = "unknown"
 ITEMS: Final = "items"
 _LOW, _HIGH = "position_min", "position_max"
-_ROWS, _PLACES = "__rows", "__places"
+_ROWS, _PLACES = "__monitor_rows", "__monitor_places"
 _ONE: Final = ibis.literal(1, "int8").cast("int64")  # as a plain literal, engines would take it for an int32
 _OF_LIST: Final = (TS, SCENE, MODEL, ARM)
 _NAMES: Final = (LENGTH, ITEMS, _LOW, _HIGH, "scored", "score_min", "score_max", "straight")
 _MOST_PLACES: Final = 61  # one bit of an int64 each
 _TODAY = "the pairs of today"
 _OF_LISTS = "of lists: "
-_SEVERAL, _ONE_OF_LIST = "__several_", "__one_"
+_SEVERAL, _ONE_OF_LIST = "__monitor_several_", "__monitor_one_"
 
 
 @ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]

@@ -29,7 +29,7 @@ from monitor.window.check import Check, Recommender, WindowJob
 from monitor.window.slices import Text, text_of, value_names
 
 NAME = "models"
-_OF_SLICE = "__by_"
+_OF_SLICE = "__monitor_by_"
 
 
 @dataclass(slots=True)

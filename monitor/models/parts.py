@@ -8,8 +8,8 @@ from typing import Final
 import ibis
 import ibis.expr.types as ir
 
-HASH: Final = "__hash"
-_NUMBER: Final = "__number"
+HASH: Final = "__monitor_hash"
+_NUMBER: Final = "__monitor_number"
 _PARTS: Final = 1_000_003  # a prime: which part a row is in has nothing to do with how its id is made
 
 

@@ -23,11 +23,11 @@ from monitor.window.slices import text_of
 
 LIMIT: Final = 50_000
 _IDS: Final = (REQUEST_ID, USER_ID, ITEM_ID)
-_AT: Final = "__at_{}"
-_OFFLINE: Final = "__offline_{}"
-_OFFLINE_AT: Final = "__offline_at_{}"
-_KEY: Final = "__key_{}"
-_SLICE: Final = "__slice_{}"
+_AT: Final = "__monitor_at_{}"
+_OFFLINE: Final = "__monitor_offline_{}"
+_OFFLINE_AT: Final = "__monitor_offline_at_{}"
+_KEY: Final = "__monitor_key_{}"
+_SLICE: Final = "__monitor_slice_{}"
 
 
 def features_of(tables: Iterable[ir.Table | None], models: ModelSettings) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def sample_pairs(
     right = _once(_keyed(offline, keys), len(keys))
     own = {_OFFLINE.format(name): right[name] for name in features}
     own |= {_OFFLINE_AT.format(name): right[at] for name, at in _times(right, features, models).items()}
-    names = {_KEY.format(i): f"__other_{i}" for i in range(len(keys))}
+    names = {_KEY.format(i): f"__monitor_other_{i}" for i in range(len(keys))}
     right = right.select(**{other: right[key] for key, other in names.items()}, **own)
     pairs = left.join(right, [left[key] == right[other] for key, other in names.items()])
     found = pairs.select(**_columns(pairs, features, models), **{name: pairs[name] for name in own})
@@ -135,8 +135,8 @@ def _keyed(rows: ir.Table, keys: Sequence[str]) -> ir.Table:
 
 def _once(rows: ir.Table, keys: int) -> ir.Table:
     by = [rows[_KEY.format(i)] for i in range(keys)]
-    counted = rows.mutate(__rows=rows.count().over(ibis.window(group_by=by)))
-    return counted.filter(counted["__rows"] == 1).drop("__rows")
+    counted = rows.mutate(__monitor_rows=rows.count().over(ibis.window(group_by=by)))
+    return counted.filter(counted["__monitor_rows"] == 1).drop("__monitor_rows")
 
 
 def _times(rows: ir.Table, features: Sequence[str], models: ModelSettings) -> dict[str, str]:

@@ -22,7 +22,7 @@ LIST_LENGTH: Final = "list_length"
 """The name under which a template finds how many items the request showed, if the log has no such column."""
 _QUARTER: Final = 6  # hours
 _EARLIEST: Final = datetime(1000, 1, 1)  # an older time lies in no window either
-_UNIT, _BLOCK, _PLACE, _STRATUM = "__unit", "__block", "__place", "__scene"
+_UNIT, _BLOCK, _PLACE, _STRATUM = "__monitor_unit", "__monitor_block", "__monitor_place", "__monitor_scene"
 
 
 @dataclass(frozen=True, slots=True)

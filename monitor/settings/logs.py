@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from monitor.core.columns import CATALOG, LOGS, SAMPLES, SPLITS, SURVEY, USERS
+from monitor.core.columns import CATALOG, LOGS, RESERVED, SAMPLES, SPLITS, SURVEY, USERS
 from monitor.core.record_path import parse, problem
 from monitor.core.settings import Duration, PositiveDuration, Settings, TimeZone, parse_duration
 
@@ -120,6 +120,13 @@ class LogSettings(Settings):
         description="for iceberg, passed to pyiceberg: name, type, uri, warehouse, credential, ...; secrets "
         "are never shown",
     )
+
+    @field_validator("columns")
+    @classmethod
+    def _no_column_is_reserved(cls, value: dict[str, str]) -> dict[str, str]:
+        if any(ours.lower().startswith(RESERVED) for ours in value):
+            raise ValueError(f"names that begin with {RESERVED} are the monitor's own; choose another one")
+        return value
 
     @field_validator("path")
     @classmethod

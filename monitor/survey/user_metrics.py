@@ -49,7 +49,7 @@ HELD_METRICS: Final = ("volume", "list_length")
 
 _OF_USERS: Final = ("user",)
 """Values of `by` that count users; of one user they are 0 or 1."""
-_KEY, _DIMENSION = "__survey_user", "survey_user"
+_KEY, _DIMENSION = "__monitor_survey_user", "survey_user"
 _Create = Callable[[str, ir.Table], ir.Table]
 
 

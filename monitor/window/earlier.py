@@ -41,7 +41,7 @@ FEW_BEFORE: Final = 500_000
 _AT_ONCE: Final = 100_000
 """Exposures of windows whose pairs are stored in one pass."""
 _DAY: Final = timedelta(days=1)
-_FILE: Final = "__file"
+_FILE: Final = "__monitor_file"
 _IDS: Final = (c.USER_ID, c.ITEM_ID)
 
 

@@ -37,7 +37,7 @@ NONE = "(none)"
 UNKNOWN = "unknown"
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HEAD, _TORSO = 50, 90  # percent of the history's exposures
-_ID, _VALUE, _PART = "__slice_id", "__slice_value", "__slice_part"
+_ID, _VALUE, _PART = "__monitor_slice_id", "__monitor_slice_value", "__monitor_slice_part"
 
 Order = Literal["rows", "rows_then_number", "number"]
 Text = Callable[[ir.Value], ir.Value]
@@ -101,7 +101,7 @@ def add_slices(
 
     dimensions = {}
     for number, name in enumerate(settings.by):
-        key = f"__slice_{number}"
+        key = f"__monitor_slice_{number}"
         try:
             found = _dimension(name, shared, settings, window, known, all_users)
             if found is None:

@@ -49,7 +49,7 @@ AUC = score_spec(
 )
 
 
-_STEP: Final = "__step"
+_STEP: Final = "__monitor_step"
 _STEPS: Final = 4096
 Place = Callable[[ir.Table, Sequence[str]], ir.Table]
 

@@ -20,7 +20,7 @@ from monitor.rules.engines.base import Outcome, count_violations, new_context, v
 from monitor.rules.engines.spark_metrics import quoted
 from monitor.rules.queries import over, query_of
 
-_BROKEN = "__broken"
+_BROKEN = "__monitor_broken"
 
 
 class SparkRuleEngine:
