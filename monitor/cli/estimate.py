@@ -25,6 +25,7 @@ from monitor.report.judged import Judged
 from monitor.settings.config import Config
 
 CHECK = "estimate"
+_OF_AN_ITEM = (c.ITEM_ID, c.POSITION, c.SCORE, c.PROPENSITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,12 @@ def estimated(path: Path, asked: Asked) -> tuple[list[Judged], int]:
         raise typer.BadParameter("give --target or --target-column, one of them", param_hint="--target")
     if not (math.isfinite(asked.cap) and asked.cap >= 1):
         raise typer.BadParameter(f"{asked.cap} is no weight; give a number from 1", param_hint="--cap")
+    if of_item := [one for one in asked.context if one in (*_OF_AN_ITEM, asked.column)]:
+        raise typer.BadParameter(
+            f"{of_item[0]} belongs to the item that was drawn, and a context is known before; name a column "
+            "of the request, such as scene. The model knows items and positions without it",
+            param_hint="--context",
+        )
     config, checked = load(path)
     logging = _chosen(config, checked, asked.recommender, "--recommender")
     name = logging.settings.name

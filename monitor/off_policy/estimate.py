@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -13,6 +13,7 @@ import ibis.expr.types as ir
 
 from monitor.core import columns as c
 from monitor.core.results import Result, Status, Window
+from monitor.core.text import quoted
 from monitor.engines.duckdb import Engine
 from monitor.logs.empty import feedback_of
 from monitor.logs.source import Source
@@ -28,12 +29,13 @@ from monitor.off_policy.results import (
     Question,
     result_of,
     value_of,
+    why_none,
 )
 from monitor.off_policy.reward_model import MOST_CELLS, ROWS, Predictions, predictions
 from monitor.settings.recommender import RecommenderSettings
 from monitor.statistics.effects import Estimate, RatioSums, effective_size, ratio_delta
 from monitor.statistics.intervals import CONFIDENCE, most_variance, quantile
-from monitor.statistics.off_policy import Overlap, from_sums
+from monitor.statistics.off_policy import MOST_UNSEEN, Overlap, from_sums
 
 _ROUNDING: Final = 1e-12
 
@@ -136,7 +138,10 @@ def _by_model(
 ) -> Iterator[Result]:
     """The direct method and doubly robust, by a model of the reward that is fitted on other users."""
     model: Predictions | str = _UNKNOWN_ITEMS
-    if wanted is not None:
+    fault, doubt = ("", "") if wanted is None else _of_items(rows, question.context)
+    if fault:
+        model = fault
+    elif wanted is not None:
         counted = queries.rewards(rows, question.context)
         context = queries.context_names(question.context)
         model = predictions(counted.limit(MOST_CELLS + 1).to_pandas(), wanted.to_pandas(), context)
@@ -149,12 +154,37 @@ def _by_model(
         for name, table in (("predicted", model.shown), ("expected", model.expected))
     )
     (sums,) = queries.corrected(rows, predicted, expected, question.context).to_pyarrow().to_pylist()
-    direct = value_of(question, queries.DIRECT, model.direct, usable, "too few users to fit the model again")
+    few = "too few users to fit the model again"
+    direct = value_of(question, queries.DIRECT, model.direct, usable, few, doubt)
     if wrong := _wrong_model(ratio_sums(sums, queries.MODEL_ERROR), model.direct, overlap.effective):
-        direct = replace(direct, detail=wrong)
+        direct = replace(direct, detail="; ".join(filter(None, (wrong, doubt))))
     yield direct
-    robust = from_sums(ratio_sums(sums, queries.DOUBLY_ROBUST), CLICKED, overlap.effective)
-    yield value_of(question, queries.DOUBLY_ROBUST, robust, usable, TOO_FEW)
+    of = ratio_sums(sums, queries.DOUBLY_ROBUST)
+    robust = from_sums(of, CLICKED, overlap.effective)
+    yield value_of(question, queries.DOUBLY_ROBUST, robust, usable, why_none(of), doubt)
+
+
+def _of_items(rows: ir.Table, context: Sequence[str]) -> tuple[str, str]:
+    """Why a column of the context cannot be one, and why it may be none: it belongs to the item.
+
+    The model asks what each item of the target would earn in the context of a list. A context that the item
+    brings along is that of the logged item, and not of the target's.
+    """
+    if not context:
+        return "", ""
+    (found,) = queries.kinds_of_context(rows, context).to_pyarrow().to_pylist()
+    doubts = []
+    for column, name in zip(context, queries.context_names(context), strict=True):
+        varying = found[f"{name}_{queries.VARYING}"] or 0
+        if found[f"{name}_{queries.OF_A_PLACE}"] != 1 and varying > MOST_UNSEEN * found[queries.LISTS]:
+            where = f"{varying:,} of {found[queries.LISTS]:,} lists"
+            return f"the column {quoted(column)} differs within {where}; {_BEFORE}", ""
+        alone = found[queries.SEVERAL] == 0 and found[f"{name}_{queries.VALUES}"] > 1
+        if alone and found[queries.REPEATED] and found[f"{name}_{queries.OF_AN_ITEM}"] == 1:
+            doubts.append(
+                f"each item has one value of {quoted(column)}; if it belongs to the item, leave it out"
+            )
+    return "", "; ".join(doubts)
 
 
 def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usable: int) -> Iterator[Result]:
@@ -166,8 +196,7 @@ def _values(question: Question, overlap: Overlap, sums: Mapping[str, Any], usabl
         queries.SELF_NORMALISED: (ratio_sums(sums, queries.SELF_NORMALISED), overlap.effective),
     }
     for name, (of, effective) in found.items():
-        why = TOO_FEW if of.n < 2 else OUT_OF_RANGE
-        yield value_of(question, name, from_sums(of, CLICKED, effective), usable, why)
+        yield value_of(question, name, from_sums(of, CLICKED, effective), usable, why_none(of))
 
 
 def _wrong_model(sums: RatioSums, direct: Estimate | None, effective: float) -> str:
@@ -221,8 +250,7 @@ def _overlap(
     yield result("largest_weight", overlap.largest)
     if overlap.mean is None:
         few = not sums or ratio_sums(sums, queries.WEIGHT).n < 2
-        why = f"{TOO_FEW} have a weight" if few else OUT_OF_RANGE
-        yield result("mean_weight", None, detail=why)
+        yield result("mean_weight", None, detail=f"{TOO_FEW} have a weight" if few else OUT_OF_RANGE)
     else:
         lower, upper = overlap.mean.interval
         odd = "" if lower <= 1 <= upper else NOT_1
@@ -239,6 +267,7 @@ _NO_FEEDBACK: Final = (
 )
 _NO_WEIGHT: Final = "no row has a weight"
 _SHOWN_ITEMS: Final = "the target is known only for the items that were shown"
+_BEFORE: Final = "a context is known before an item is drawn, and is the same for all items of a list"
 _UNKNOWN_ITEMS: Final = "the target's probabilities of the items that were not shown are unknown"
 
 

@@ -14,7 +14,7 @@ from monitor.engines.duckdb import Engine
 from monitor.metrics.feedback.business import ratio_sums
 from monitor.off_policy import list_queries as q
 from monitor.off_policy.list_queries import Kind
-from monitor.off_policy.results import NOT_1, POLICY_OVERLAP, TOO_FEW, Question, result_of, value_of
+from monitor.off_policy.results import NOT_1, POLICY_OVERLAP, Question, result_of, value_of, why_none
 from monitor.off_policy.reward_model import ROWS
 from monitor.statistics.effects import RatioSums, effective_size, ratio_delta
 from monitor.statistics.off_policy import LEAST_EFFECTIVE, MOST_UNSEEN, from_sums
@@ -147,7 +147,7 @@ def values_of_lists(question: Question, lists: Lists, reason: str) -> Iterator[R
             (SELF_NORMALISED, ratio_sums(of.sums, q.NORMALISED), _EMPTY if of.sums[q.EMPTY] else ""),
         ):
             value = None if fault else from_sums(sums, bounds, of.rows)
-            yield value_of(question, f"{name}{kind}", value, samples, fault or TOO_FEW, detail)
+            yield value_of(question, f"{name}{kind}", value, samples, fault or why_none(sums), detail)
 
 
 def _reason(kind: Kind, lists: Lists, of: Weighted) -> str:

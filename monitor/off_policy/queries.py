@@ -118,6 +118,40 @@ def context_names(context: Sequence[str]) -> list[str]:
     return [f"context_{number}" for number in range(len(context))]
 
 
+LISTS, SEVERAL, REPEATED = "lists", "several", "repeated"
+VARYING, VALUES, OF_AN_ITEM, OF_A_PLACE = "varying", "values", "of_an_item", "of_a_place"
+
+
+def kinds_of_context(rows: ir.Table, context: Sequence[str]) -> ir.Table:
+    """One row that says whether columns of the context belong to lists or to items.
+
+    `lists`, those with `several` rows, and the items with `repeated` rows; and of each column, by its name in
+    `context_names`: the lists with `varying` values, the number of its `values`, and the most values
+    `of_an_item` and `of_a_place`.
+
+    Args:
+        rows: of `weighted`.
+        context: as in `weighted`.
+    """
+    names = context_names(context)
+    lists = rows.aggregate(
+        by=[REQUEST_ID, USER_ID, ALONE], n=rows.count(), **{name: rows[name].nunique() for name in names}
+    )
+    items = rows.filter(rows[_ITEM].notnull())
+    items = items.aggregate(by=_ITEM, n=items.count(), **{name: items[name].nunique() for name in names})
+    of_lists = lists.aggregate(
+        **{LISTS: lists.count(), SEVERAL: (lists.n > 1).sum()},
+        **{f"{name}_{VARYING}": (lists[name] > 1).sum() for name in names},
+    )
+    of_items = items.aggregate(
+        **{REPEATED: (items.n > 1).sum()}, **{f"{name}_{OF_AN_ITEM}": items[name].max() for name in names}
+    )
+    places = rows.aggregate(by=_PLACE, **{name: rows[name].nunique() for name in names})
+    of_places = places.aggregate(**{f"{name}_{OF_A_PLACE}": places[name].max() for name in names})
+    whole = rows.aggregate(**{f"{name}_{VALUES}": rows[name].nunique() for name in names})
+    return of_lists.cross_join(of_items).cross_join(of_places).cross_join(whole)
+
+
 def rewards(rows: ir.Table, context: Sequence[str]) -> ir.Table:
     """How often each kind of row occurs with a weight, and is rewarded: what `reward_model` learns from."""
     rows = rows.filter(rows[W].notnull())

@@ -7,12 +7,12 @@ from typing import Final
 
 from monitor.core.results import Result, Status
 from monitor.off_policy import queries
-from monitor.statistics.effects import Estimate
+from monitor.statistics.effects import Estimate, RatioSums
 
 POLICY_VALUE: Final = "policy_value"
 POLICY_OVERLAP: Final = "policy_overlap"
 CLICKED: Final = (0.0, 1.0)
-TOO_FEW: Final = "fewer than two users or requests"
+TOO_FEW: Final = "fewer than two users (a request without a user counts as one)"
 OUT_OF_RANGE: Final = "the sums ran out of the range of float64"
 NOT_1: Final = (
     "1 is expected: the propensities or the target's probabilities are wrong, or the target shows items that "
@@ -36,6 +36,11 @@ class Question:
     target: str
     cap: float
     context: tuple[str, ...] = ()
+
+
+def why_none(sums: RatioSums) -> str:
+    """Why sums over users give no estimate."""
+    return TOO_FEW if sums.n < 2 else OUT_OF_RANGE
 
 
 def value_of(

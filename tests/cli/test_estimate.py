@@ -133,6 +133,8 @@ def test_a_log_whose_only_file_cannot_be_read_names_the_file_and_no_missing_colu
         (("-r", "logged", "--target-column", "item_id"), 2, "is string, not a number from 0 to 1"),
         (("-r", "logged", "--target", "wanted", "--cap", "0.5"), 2, "0.5 is no weight"),
         (("-r", "logged", "--target", "wanted", "--cap", "nan"), 2, "nan is no weight"),
+        (("-r", "logged", "--target", "wanted", "--context", "item_id"), 2, "item_id belongs to the item"),
+        (("-r", "logged", "--target-column", "own", "--context", "own"), 2, "own belongs to the item"),
         (("-r", "wanted", "--target", "logged"), 2, "wanted has no feedback"),
         (("-r", "logged", "--target", "wanted", "--from", "2030-01-01"), 3, "has no window in this span"),
     ],

@@ -246,6 +246,22 @@ def test_weights_whose_squares_leave_float64_are_not_called_too_few_users(logs_o
         assert found[name].detail == "the sums ran out of the range of float64"
 
 
+def test_doubly_robust_with_huge_weights_does_not_speak_of_too_few_users(logs_of, tmp_path):
+    logs = logs_of(5, broken=False)
+    write(tmp_path, "logged", logs.logged.assign(propensity=logs.logged["propensity"] * 1e-200))
+    found = by_name(estimated(logs.config, asked())[0])["doubly_robust"]
+    assert found.status is Status.NO_DATA
+    assert found.detail == "the sums ran out of the range of float64"
+
+
+def test_a_single_user_is_said_to_be_the_reason(logs_of, tmp_path):
+    logs = logs_of(5, broken=False)
+    write(tmp_path, "logged", logs.logged.assign(user_id="u"))
+    write(tmp_path, "feedback", logs.feedback.assign(user_id="u"))
+    found = by_name(estimated(logs.config, asked())[0])["self_normalised_by_position"]
+    assert found.detail == "fewer than two users (a request without a user counts as one)"
+
+
 def test_ids_of_other_types_are_compared_as_text(logs_of, tmp_path):
     logs = logs_of(6, broken=False)
     numbered = logs.wanted.assign(item_id=logs.wanted["item_id"].str[1:].astype(int))

@@ -18,6 +18,7 @@ import pytest
 
 from monitor.core.results import Status
 from monitor.engines.duckdb import Engine
+from monitor.off_policy import lists
 from monitor.off_policy.list_queries import Kind
 from monitor.off_policy.lists import overlap_of_lists, read, values_of_lists
 from monitor.off_policy.results import Question
@@ -306,6 +307,17 @@ def test_products_beyond_float64_have_a_reason_and_self_normalised_ones_a_value(
     assert found["self_normalised_by_list"].value == pytest.approx(0.5)
     assert "1 is expected" in found["self_normalised_by_list"].detail
     assert found["effective_lists_by_list"].value == pytest.approx(400)
+
+
+@pytest.mark.parametrize(("users", "reason"), [(1, "fewer than two users"), (2, "ran out of the range")])
+def test_sums_that_leave_float64_are_not_called_too_few_users(monkeypatch, users, reason):
+    """However the sums fail: no list is found that passes all other reasons."""
+    monkeypatch.setattr(lists, "from_sums", lambda *_: None)
+    names = [f"u{n % users}" for n in range(150)]
+    found = estimated(frame([[(1.0, 1), (1.0, 0)]] * 150, users=names))
+    for name in ("ips_by_position", "self_normalised_by_cascade"):
+        assert found[name].status is Status.NO_DATA
+        assert reason in found[name].detail
 
 
 def test_products_far_from_1_are_named():

@@ -58,7 +58,8 @@ def test_the_command_gives_doubly_robust_and_the_direct_method_by_their_formulas
 ):
     logs = logs_of(3)
     random = np.random.default_rng(1)
-    write(tmp_path, "logged", logs.logged.assign(scene=random.choice(["home", "cart"], len(logs.logged))))
+    scene = np.repeat(random.choice(["home", "cart"], len(logs.logged) // 2), 2)
+    write(tmp_path, "logged", logs.logged.assign(scene=scene))
     kept: dict = {}
     fit, corrected = module.predictions, queries.corrected
 
@@ -95,6 +96,32 @@ def test_the_command_gives_doubly_robust_and_the_direct_method_by_their_formulas
     assert direct.value == pytest.approx(expected(rate_of(rows, columns), rows).mean(), rel=1e-3)
     error = math.sqrt(0.9 * ((np.array(left) - np.mean(left)) ** 2).sum())
     assert (direct.upper - direct.lower) / 2 == pytest.approx(2.262 * error, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("length", "column", "reason"),
+    [
+        (2, "price", "the column 'price' differs within "),
+        (2, "shelf", ""),
+        (2, "scene", ""),
+        (1, "price", "each item has one value of 'price'; if it belongs to the item, leave it out"),
+        (1, "scene", ""),
+    ],
+)
+def test_a_context_that_comes_with_the_item_is_said_to_be_none(logs_of, tmp_path, length, column, reason):
+    """A shelf belongs to its place in the list, which is known before the draw."""
+    logs = logs_of(3, length=length, broken=False)
+    lists = len(logs.logged) // length
+    scene = np.repeat(np.random.default_rng(1).choice(["home", "cart"], lists), length)
+    prices = logs.logged["item_id"].str.removeprefix("i").astype(int) % 3
+    shelf = logs.logged["position"].map("shelf {}".format)
+    write(tmp_path, "logged", logs.logged.assign(scene=scene, price=prices, shelf=shelf))
+    found = by_name(estimated(logs.config, asked(context=(column,)))[0])
+    for name in ("direct_method", "doubly_robust"):
+        assert reason in found[name].detail
+        assert (found[name].value is None) == ("differs" in reason)
+        assert reason or found[name].detail == ""
+    assert found["ips"].value is not None
 
 
 def test_a_target_in_a_column_has_no_direct_method(logs_of):
