@@ -322,8 +322,11 @@ def _of_pair(found: Study, candidate: _Candidate, pair: Pair, more: str = "") ->
     if not pair.predicts:
         return Forecast(status=Status.UNDEFINED, detail=f"{title}: {pair.detail()}", **common)
     predicted = prediction(pair, x, confidence)
+    least = fewest_points(confidence)
+    if predicted is None and pair.points >= least:
+        why = f"{title} {number(x)} lies too far outside of all past days to compute a forecast"
+        return Forecast(status=Status.UNDEFINED, detail=why, **common)
     if predicted is None:
-        least = fewest_points(confidence)
         why = f"{pair.points} points, and an interval of {100 * confidence:.0f} % needs {least}"
         return Forecast(status=Status.NO_DATA, detail=why, **common)
     if predicted.beyond > FARTHEST:

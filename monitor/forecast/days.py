@@ -235,11 +235,12 @@ def _values(
         there = np.isfinite(table.value)
         known = there & (table.samples > 0)
         value, weight = np.where(there, table.value, 0.0), np.where(known, table.samples, 0.0)
-        for total, of in (
-            (windows, there), (plain, value), (unweighted, there & ~known),
-            (weighted, value * weight), (samples, weight),
-        ):  # fmt: skip
-            np.add.at(total, rows, of)
+        with np.errstate(over="ignore", invalid="ignore"):  # such a day is no number, and is left out
+            for total, of in (
+                (windows, there), (plain, value), (unweighted, there & ~known),
+                (weighted, value * weight), (samples, weight),
+            ):  # fmt: skip
+                np.add.at(total, rows, of)
     full = windows >= FULL * a_day(places.length)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(adds_up | (unweighted > 0), plain / windows, weighted / samples)

@@ -22,6 +22,7 @@ from monitor.statistics.intervals import CONFIDENCE, Interval
 
 STRONGEST = 10
 """How many pairs of a target, beside those that are used, have a regression."""
+_TOO_LARGE = f"a number beyond {statistics.LARGEST:g}"
 _TREND = 0.5  # the rank correlation with time from which on a number has a trend
 
 
@@ -48,7 +49,8 @@ class Pair:
         points: how many points they make.
         confidence: of the interval, so high that the intervals of all such pairs hold together.
         correlation: None if there is none; then `why` says why.
-        relation: None for pairs that are not looked at more closely.
+        is_looked_at: whether it is looked at more closely.
+        relation: None for other pairs, and if the line is out of the range of numbers.
         earlier, recent: of a used pair, the relations in the days before `recent` and in these days.
         dots: its days, the left-out ones too.
         recent_days: how many days count as recent.
@@ -61,6 +63,7 @@ class Pair:
     points: int
     confidence: float
     correlation: Correlation | None = None
+    is_looked_at: bool = False
     relation: Relation | None = None
     earlier: Relation | None = None
     recent: Relation | None = None
@@ -113,7 +116,8 @@ class Pair:
         elif not self.is_certain:
             said = "the interval of the correlation contains 0"
         elif self.relation is None:
-            said = "related"
+            out = ", but its line is out of the range of numbers, so it does not predict"
+            said = f"related{out if self.is_looked_at else ''}"
         elif not self.predicts:
             said = "related, but the line does not beat the median of the other days, so it does not predict"
         else:
@@ -232,11 +236,17 @@ def _offline(table: DayTable, forecast: ForecastSettings) -> list[ForecastSeries
 
 
 def _numbers(table: DayTable, target: TargetSettings, series: ForecastSeries) -> tuple[Floats, Floats]:
-    """Both numbers of each day. What is measured on samples is of one model, and so is the target then."""
+    """Both numbers of each day; infinite if too large. What is measured on samples is of one model, and so is
+    the target then.
+    """
     own = ForecastSeries.asked(target)
-    if series.is_of_samples:
-        return table.served(series), table.served(own)
-    return table.whole(series), table.whole(own)
+    of = table.served if series.is_of_samples else table.whole
+    return _comparable(of(series)), _comparable(of(own))
+
+
+def _comparable(values: Floats) -> Floats:
+    """The numbers, with infinity for those that are too large to be compared."""
+    return np.where(np.abs(values) > statistics.LARGEST, np.inf, values)
 
 
 def _pair(
@@ -277,10 +287,11 @@ def _lacking(table: DayTable, x: Floats, y: Floats) -> str:
     """What the days that are not left out lack."""
     used = table.used()
     parts = [
-        f"{count} {'lacks' if count == 1 else 'lack'} {what}"
-        for count, what in (
-            (int((used & ~np.isfinite(x)).sum()), "the offline metric"),
-            (int((used & ~np.isfinite(y)).sum()), "the business metric"),
+        f"{count} {one if count == 1 else several}"
+        for count, one, several in (
+            (int((used & np.isnan(x)).sum()), "lacks the offline metric", "lack the offline metric"),
+            (int((used & np.isnan(y)).sum()), "lacks the business metric", "lack the business metric"),
+            (int((used & (np.isinf(x) | np.isinf(y))).sum()), f"has {_TOO_LARGE}", f"have {_TOO_LARGE}"),
         )
         if count
     ]
@@ -297,11 +308,14 @@ def _closer(table: DayTable, forecast: ForecastSettings, pair: Pair) -> Pair:
     keep = both & table.used()
     found = statistics.relation(_days(table, x, y, keep, pair.series))
     if not pair.is_used:
-        return replace(pair, relation=found, dots=dots)
+        return replace(pair, is_looked_at=True, relation=found, dots=dots)
     recent = keep & (np.arange(len(keep)) >= len(keep) - forecast.recent)
     parts = [statistics.relation(_days(table, x, y, one, pair.series)) for one in (keep & ~recent, recent)]
     earlier, now = parts
-    return replace(pair, relation=found, earlier=earlier, recent=now, dots=dots, recent_days=forecast.recent)
+    return replace(
+        pair, is_looked_at=True, relation=found, earlier=earlier, recent=now, dots=dots,
+        recent_days=forecast.recent,
+    )  # fmt: skip
 
 
 def _days(table: DayTable, x: Floats, y: Floats, keep: Bools, series: ForecastSeries) -> Days:

@@ -34,6 +34,8 @@ _NO_DIGITS: Final = 2.0**13  # so many times the middle value, float64 has no di
 _MOST_ALIKE: Final = 0.9  # how alike neighbouring days may be at most; beyond, nothing is known
 FARTHEST: Final = 0.5
 """How far outside of the past values, in their range, a forecast is still given."""
+LARGEST: Final = 1e300
+"""The largest size of a number that is compared: sums and differences over all days are still float64."""
 CHANGED: Final = 0.99
 """How certain it must be that the slope is another one before a relation counts as broken."""
 
@@ -333,14 +335,26 @@ class Relation:
 
 
 def relation(days: Days) -> Relation | None:
-    """The relation of both numbers; None with too few points or if one of them never changes."""
+    """The relation of both numbers.
+
+    None with too few points, if one of them never changes, if a number is beyond `LARGEST` or not finite, or
+    if the line is out of the range of float64, as where y is near 1 and x near 1e-320.
+    """
+    if not all(bool((np.abs(of) <= LARGEST).all()) for of in (days.x, days.y)):
+        return None
     points = points_of(days)
     correlated = correlation(points)
-    line = theil_sen(points.x, points.y)
-    out = None if correlated is None or line is None else leave_one_out(days)
-    if correlated is None or line is None or out is None:
+    if correlated is None:
         return None
-    return Relation(points, line, out, correlated, slope_interval(points, correlated.effective, 0.95))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # looked at below
+        line = theil_sen(points.x, points.y)
+        out = None if line is None or not np.isfinite(line).all() else leave_one_out(days)
+        if line is None or out is None:
+            return None
+        found = Relation(points, line, out, correlated, slope_interval(points, correlated.effective, 0.95))
+        errors = (out.slope, out.intercept, out.error, out.naive)
+        sound = all(bool(np.isfinite(of).all()) for of in (*errors, np.array(found.slope)))
+        return found if sound and math.isfinite(found.error + found.naive_error) else None
 
 
 class Prediction(NamedTuple):
@@ -353,7 +367,9 @@ class Prediction(NamedTuple):
 
 
 def predict(found: Relation, x: float, confidence: float) -> Prediction | None:
-    """The prediction at x, by the jackknife+; None with too few points for this confidence.
+    """The prediction at x, by the jackknife+.
+
+    None with too few points for this confidence, or if it is out of the range of float64.
 
     Outside of the past values the interval also holds what the slope's own interval makes of the distance.
     """
@@ -363,16 +379,20 @@ def predict(found: Relation, x: float, confidence: float) -> Prediction | None:
     lower_place = math.floor(round(alpha * (n + 1), 9))
     if n < fewest_points(confidence) or upper_place > n or lower_place < 1:
         return None
-    centre = found.out.intercept + found.out.slope * x
+    with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+        centre = found.out.intercept + found.out.slope * x
+    if not np.isfinite(centre).all():
+        return None
     lower = float(np.sort(centre - np.abs(found.out.error))[lower_place - 1])
     upper = float(np.sort(centre + np.abs(found.out.error))[upper_place - 1])
     value = found.line.intercept + found.line.slope * x
     first, last = float(found.points.x.min()), float(found.points.x.max())
     distance = max(first - x, x - last, 0.0)
     unsure = distance * max(found.slope.upper - found.line.slope, found.line.slope - found.slope.lower)
-    return Prediction(
+    wide = Prediction(
         value, min(lower, value) - unsure, max(upper, value) + unsure, distance / (last - first)
     )
+    return wide if all(map(math.isfinite, wide)) else None
 
 
 def has_vanished(earlier: Relation, recent: Relation, confidence: float) -> bool:

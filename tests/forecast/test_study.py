@@ -120,6 +120,25 @@ def test_reasons_count_one_in_the_singular(store: Store) -> None:
     assert more.startswith("the 23 days hold 1 different value of auc (split=test)")
 
 
+@pytest.mark.filterwarnings("error")
+def test_days_with_a_number_out_of_range_are_left_out_and_counted(store: Store) -> None:
+    x, y = related()
+    put_days(store, 60, x, lambda number: -1.7e308 if number in (5, 9) else y(number))
+    few, found = (study(store, settings(forecast={"min_days": least})).pairs[0] for least in (59, 21))
+    assert few.why == "58 of 60 days can be used, and 59 are needed; 2 have a number beyond 1e+300"
+    assert (found.predicts, found.days) == (True, 58)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_line_out_of_range_is_said_to_be(store: Store) -> None:
+    """The correlation is of ranks. A slope of 0.1 in 1e-320 is no float64."""
+    x, y = related()
+    put_days(store, 60, lambda number: x(number) * 1e-320, y)
+    (pair,) = study(store, settings()).pairs
+    assert (pair.is_certain, pair.predicts, pair.relation) == (True, False, None)
+    assert pair.detail() == "related, but its line is out of the range of numbers, so it does not predict"
+
+
 def test_an_empty_history_has_no_pair_and_says_so(store: Store) -> None:
     found = study(store, settings())
     assert found.pairs == ()

@@ -57,6 +57,40 @@ def test_a_wild_day_hides_no_other_day(wild):
     assert found.points.y[20] == pytest.approx(wild, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("of_x", "of_y"),
+    [
+        (1e308, 1),
+        (1, 1e308),
+        (1.7e308, 1.7e308),
+        (1e308, 1e-308),
+        (5e-324, 1e308),
+        (1e-320, 1),
+        (math.inf, 1),
+    ],
+)
+def test_values_out_of_range_have_no_relation_and_warn_of_nothing(of_x, of_y):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 60)
+    y = (x + rng.normal(0, 0.1, 60)).clip(-1, 1)
+    assert f.relation(days(x * of_x, y * of_y)) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("of_x", "of_y"), [(1e299, 1e299), (1e-299, 1e-299), (1e150, 1e-150), (1, 1e-320)])
+def test_a_relation_of_extreme_values_is_that_of_plain_ones(of_x, of_y):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 60)
+    y = (x + rng.normal(0, 0.1, 60)).clip(-1, 1)
+    plain, found = f.relation(days(x, y)), f.relation(days(x * of_x, y * of_y))
+    assert found.correlation.value == pytest.approx(plain.correlation.value, abs=0.01)
+    assert found.skill == pytest.approx(plain.skill, abs=0.01)
+    assert f.predict(found, 0.5 * of_x, 0.8).value / of_y == pytest.approx(0.5, abs=0.1)
+    far = f.predict(found, 1.7e308, 0.8)
+    assert far is None or np.isfinite(far).all()
+
+
 def test_leave_one_day_out_is_a_fit_of_the_other_days():
     rng = np.random.default_rng(4)
     x = rng.normal(0, 1, 25) + (np.arange(25) % 7 >= 5)
