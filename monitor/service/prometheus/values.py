@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -88,7 +88,7 @@ def monitor_values(snapshot: Snapshot, counters: Counters) -> Values:
         _add(values, "recsys_shared_history_info", (label(snapshot.shared_history),), 1.0)
     for state in snapshot.recommenders if snapshot.shared_history else ():
         _add(values, "recsys_lease", (label(state.name),), float(state.judged_by is None))
-    _add_counters(values, counters)
+    _add_counters(values, _exported(counters))
     return values
 
 
@@ -130,7 +130,7 @@ def recommender_values(state: RecommenderState, counters: Counters) -> Values:
     """What a recommender has beside its results: its logs, its runs, its counters."""
     values: Values = defaultdict(dict)
     _add_recommender(values, state)
-    _add_counters(values, counters, None if state.error and not state.rules else _rules(state))
+    _add_counters(values, counters_of(state, counters))
     # `increase()` misses the first event of a counter that appears with it.
     for name, labels in _known_counters(state):
         _add(values, name, tuple(map(label, labels)), 0.0)
@@ -275,10 +275,16 @@ def _rules(state: RecommenderState) -> set[tuple[str | None, str | None]]:
     return {(one.rule, one.kind.value) for one in state.rules}
 
 
-def _add_counters(
-    values: Values, counters: Counters, rules: Collection[tuple[str | None, str | None]] | None = None
-) -> None:
-    """Add the counters, without those of rules that left the config; `rules` is None if it is not known."""
+def counters_of(state: RecommenderState, counters: Counters) -> Iterator[tuple[CounterKey, float]]:
+    """The stored counters of a recommender that are shown: not those of rules that left the config."""
+    rules = None if state.error and not state.rules else _rules(state)  # None: it is not known
+    own = ("recommender", state.name)
+    return _exported({key: value for key, value in counters.items() if own in key[1]}, rules)
+
+
+def _exported(
+    counters: Counters, rules: Collection[tuple[str | None, str | None]] | None = None
+) -> Iterator[tuple[CounterKey, float]]:
     for (name, pairs), value in counters.items():
         family = all_families().get(name)
         # The store also keeps counters of older versions.
@@ -287,7 +293,13 @@ def _add_counters(
         given = dict(pairs)
         if rules is not None and "rule" in given and (given["rule"], given.get("kind")) not in rules:
             continue
-        _add(values, name, tuple(label(given.get(key, "")) for key in family.labels), value)
+        yield (name, pairs), value
+
+
+def _add_counters(values: Values, counters: Iterable[tuple[CounterKey, float]]) -> None:
+    for (name, pairs), value in counters:
+        given = dict(pairs)
+        _add(values, name, tuple(label(given.get(key, "")) for key in all_families()[name].labels), value)
 
 
 def counted_by(state: RecommenderState) -> tuple[dict[str, None], dict[tuple[str, str], None]]:

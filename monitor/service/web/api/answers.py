@@ -216,7 +216,9 @@ class RecommenderDetail(RecommenderAnswer):
     last_run: AwareDatetime | None
     logs: list[LogAnswer]
     check_seconds: dict[str, float] = Field(description="the last duration of each check")
-    counters: list[CounterAnswer] = Field(description="its counters of /metrics")
+    counters: list[CounterAnswer] = Field(
+        description="its stored counters that /metrics shows; not those of rules that left the config"
+    )
     clock_change: str = Field(description="why the time zone of the bands seems wrong; empty if it does not")
     judged_by: str | None = Field(
         description="address of another monitor that judges it, empty if none does yet; null if this one does"

@@ -11,6 +11,7 @@ from monitor.history.schema import canonical
 from monitor.history.snapshot import LogState, RecommenderState, Series, SkippedFile
 from monitor.report import numbers, rows
 from monitor.report.attention import Attention, attention_of
+from monitor.service.prometheus.values import counters_of
 from monitor.service.web.api.answers import (
     CounterAnswer,
     FileAnswer,
@@ -43,7 +44,6 @@ def recommender(context: Context, asked: Query, recommender: str) -> Recommender
     """One recommender."""
     state = context.state(recommender)
     known = _recommender(context, state, attention_of(state, context.now))
-    own = ("recommender", state.name)
     return RecommenderDetail(
         **{name: getattr(known, name) for name in RecommenderAnswer.model_fields},
         last_run=state.last_run,
@@ -51,8 +51,7 @@ def recommender(context: Context, asked: Query, recommender: str) -> Recommender
         check_seconds=dict(state.check_seconds),
         counters=[
             CounterAnswer(name=name, labels={encodable(k): encodable(v) for k, v in labels}, value=value)
-            for (name, labels), value in sorted(context.snapshot.counters.items())
-            if own in labels
+            for (name, labels), value in sorted(counters_of(state, context.snapshot.counters))
         ],
         clock_change=encodable(state.clock_change),
         judged_by=None if state.judged_by is None else encodable(state.judged_by),

@@ -13,9 +13,10 @@ import bcrypt
 import httpx
 import pytest
 
-from monitor.core.results import Result, Status
+from monitor.core.results import Kind, Result, Status
+from monitor.history.counters import RULE_VIOLATIONS, UNDEFINED, key
 from monitor.history.read_snapshot import read_snapshot
-from monitor.history.snapshot import Snapshot
+from monitor.history.snapshot import RecommenderState, RuleInfo, Snapshot
 from monitor.history.store import Store
 from monitor.report.page import RecommenderView
 from monitor.report.result_json import result_as_json
@@ -197,6 +198,36 @@ def test_the_status_says_each_state_in_words(status: Status, tmp_path: Path) -> 
         Status.VIOLATED: (1, 0),
         Status.OK: (0, 0),
     }.get(status, (0, 1))
+
+
+def test_the_counters_are_those_of_metrics(tmp_path: Path) -> None:
+    """Not of rules that left the config or changed their kind, of older versions, or 0 without a meaning."""
+    rule = RuleInfo("blacklist", Kind.HARD)
+    counters = {
+        key(name, {"recommender": "shop", **labels}): value
+        for name, labels, value in (
+            (
+                RULE_VIOLATIONS,
+                {"rule": "blacklist", "kind": "hard"},
+                0.0,
+            ),  # never violated
+            (RULE_VIOLATIONS, {"rule": "blacklist", "kind": "soft"}, 3.0),
+            (RULE_VIOLATIONS, {"rule": "gone", "kind": "hard"}, 7.0),
+            (UNDEFINED, {"metric": "coverage"}, 0.0),
+            (UNDEFINED, {"metric": "failure"}, 2.0),
+            ("recsys_of_an_older_version_total", {}, 1.0),
+        )
+    }
+    other = {key(RULE_VIOLATIONS, {"recommender": "other", "rule": "blacklist", "kind": "hard"}): 5.0}
+    state = RecommenderState("shop", rules=(rule,))
+    with Store.open(tmp_path / "h.sqlite") as store:
+        with client(Snapshot(NOON, (state,), counters=counters | other), store=store) as web:
+            shown = web.get(SHOP).json()["counters"]
+        unknown = replace(state, rules=(), error="its rules cannot be read")
+        with client(Snapshot(NOON, (unknown,), counters=counters | other), store=store) as web:
+            all_rules = web.get(SHOP).json()["counters"]
+    assert [(one["name"], one["value"]) for one in shown] == [(RULE_VIOLATIONS, 0), (UNDEFINED, 2)]
+    assert [one["value"] for one in all_rules] == [0, 7, 3, 2]
 
 
 def test_the_sentence_of_the_status_names_only_what_has_this_status(tmp_path: Path) -> None:
