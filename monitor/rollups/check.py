@@ -27,7 +27,7 @@ TOO_SHORT: Final = "the log begins after the first of these days, so not all of 
 
 @dataclass(frozen=True, slots=True)
 class RollupJob:
-    """The spans to roll up, all with the same end."""
+    """The spans to roll up, all with the same end; none if the log is younger than the shortest."""
 
     engine: Engine
     spans: Sequence[Span]
@@ -52,6 +52,11 @@ class RollupCheck(Check[RollupJob]):
     def of(cls, recommender: Recommender) -> Iterable[Self]:
         if recommender.settings.rollups:
             yield cls(recommender)
+
+    @property
+    def has_objectives(self) -> bool:
+        """Whether a day without a span says something: the objectives have no data, and why."""
+        return bool(self._objectives)
 
     def run(self, job: RollupJob) -> list[Result]:
         of = self._recommender

@@ -128,9 +128,10 @@ class RollupDays:
         for day in days:
             window = self._span(day, DAY)
             lengths = sorted(one for one in self._settings.rollups if known.reaches(self._span(day, one)))
-            if not lengths or not self._is_ready(window, known, now):
+            awaits = self._check.has_objectives and known.reaches(window)  # these say what they wait for
+            if not (lengths or awaits) or not self._is_ready(window, known, now):
                 continue
-            span = self._span(day, lengths[-1])
+            span = self._span(day, lengths[-1] if lengths else DAY)
             fingerprint = known.fingerprint(span)
             of_before, definition = before.get(window, ("", ""))
             if definition == self._check.definition and (

@@ -206,7 +206,9 @@ def test_a_day_that_the_log_begins_in_is_not_added_up(days: Days) -> None:
     assert days.requests("2d") == {}
 
 
-def test_an_objective_on_more_days_than_the_log_has_says_so(days: Days) -> None:
+@pytest.mark.parametrize("lengths", [["1d", "2d"], ["2d"]])
+def test_an_objective_on_more_days_than_the_log_has_says_so(days: Days, lengths: list[str]) -> None:
+    days.settings["rollups"] = lengths
     wanted = {"dimension": "rollup", "value": "2d"}
     days.settings["objectives"] = [
         {"metric": "volume", "labels": {"by": "requests", **wanted}, "min": 1},
