@@ -27,7 +27,7 @@ class LogCheck(Check[WindowJob]):
       time). `error` if there are any, because their rows are not judged. A file with the same rows as
       another is counted and is no error. Neither is one that is just being written, except of a catalog.
     - `log_bad_values`: values that could not be read as their type, and rows without a usable time or
-      request.
+      request; of a catalog and users in all files, with the rows without an id.
     - `log_lacks_slices`: columns in `slices.by` that no file of the log has. `error` if there are any,
       because nothing is measured by them.
     """
@@ -84,6 +84,10 @@ def _results_of(log: Log, window: Window) -> Iterator[Result]:
             detail=lost or (_why_empty(log) if empty else ""),
         )
         yield _result("log_bad_values", log.name, value=float(log.bad_values(window)), samples=rows)
+    elif log.entries:
+        rows = sum(one.rows for one in log.read_entries)
+        bad = float(log.bad_values(window))
+        yield _result("log_bad_values", log.name, value=bad, samples=rows)
     # A catalog has no windows: the rows of an unreadable file are missing from all of them.
     skipped = [entry for entry in log.skipped if entry.file.modified >= window.start or not log.has_windows]
     # A file that is being written is no fault of the window: if it may hold rows of it, the window is late.

@@ -72,7 +72,7 @@ class FileEntry:
     reason: str | None = None
     buckets: Mapping[int, Bucket] = field(default_factory=dict)  # start of the window, seconds since 1970
     newest: datetime | None = None
-    unplaced: int = 0  # rows without a usable time or request
+    unplaced: int = 0  # rows without a usable time or request; of a log without times, without an id
     future: int = 0  # rows that claim to be later than their file
     tries: int = field(default=0, compare=False)  # how often it could not be read, as it is
     again: datetime | None = field(default=None, compare=False)  # not tried again before this time
@@ -208,8 +208,10 @@ def scan(
         found = _rows_of(engine, engine.once(("whole", rows.op(), log), lambda: _whole(rows, log, sums)))
         _refuse_json(found)
         (row,) = found
-        placed = {0: Bucket(row["rows"], seconds(file.modified), row["bad"] or 0)}
-        return FileEntry(file, digest, corrected(shape, log, settings, found), buckets=placed)
+        without_id = row["unplaced"] or 0
+        placed = {0: Bucket(row["rows"] - without_id, seconds(file.modified), row["bad"] or 0)}
+        kinds = corrected(shape, log, settings, found)
+        return FileEntry(file, digest, kinds, buckets=placed, unplaced=without_id)
     # A named value keeps the query the same for all files: compiling it takes longer than running it.
     engine.remember(_LIMIT, (file.modified + time.future_tolerance).replace(tzinfo=None))
     length = int(time.window.total_seconds())
@@ -241,7 +243,13 @@ def _rows_of(engine: Engine, expression: ir.Table) -> list[dict[str, Any]]:
 
 def _whole(rows: ir.Table, log: str, sums: _Sums) -> ir.Table:
     """One row for a log without times."""
-    return rows.aggregate(rows=rows.count(), bad=bad_values(rows, log).sum(), **sums(rows))
+    usable = ibis.and_(*(rows[name].notnull() for name in c.INDISPENSABLE[log]))
+    return rows.aggregate(
+        rows=rows.count(),
+        bad=bad_values(rows, log).sum(where=usable),
+        unplaced=(~usable).sum(),
+        **sums(rows),
+    )
 
 
 def _by_window(engine: Engine, rows: ir.Table, log: str, length: int, sums: _Sums) -> ir.Table:

@@ -493,7 +493,14 @@ class Log:
         return sum(self.contents.buckets.get(start, _NOTHING).rows for start in self._starts(span))
 
     def bad_values(self, window: Window) -> int:
-        """Values of the window that could not be read, and rows that could not be placed in any."""
+        """Values of the window that could not be read, and rows that could not be placed in any.
+
+        Of a log without windows: of all its files, with the rows that have no id.
+        """
+        if not self.has_windows:
+            return sum(bucket.bad_values for bucket in self.contents.buckets.values()) + sum(
+                one.unplaced for one in self.read_entries
+            )
         return self._bucket(window).bad_values + self.contents.unplaced.get(seconds(window.start), 0)
 
     def _bucket(self, window: Window) -> Bucket:

@@ -127,3 +127,21 @@ def test_a_column_to_slice_by_that_no_file_of_its_log_has_is_an_error(shop: Shop
     assert "brand, created_at" in lacking.detail
     sliced = {r.labels["dimension"] for r in found.results if "dimension" in r.labels}
     assert sliced == {"scene", "arm", "users.plan", "hour"}
+
+
+@pytest.mark.parametrize(("log", "key"), [("catalog", "item_id"), ("users", "user_id")])
+def test_rows_of_a_catalog_and_of_users_without_an_id_are_counted(shop: Shop, log: str, key: str) -> None:
+    shop.config["logs"][log] = {"path": str(shop.folder / log / "*")}
+    shop.write("logs/a.parquet", rows(0))
+    for name, ids in (("a.csv", "i1,x\n,x\n"), ("b.csv", "nan,x\ni2,x\n")):
+        shop.write(f"{log}/{name}", f"{key},brand\n{ids}")
+    for window in (hour(0), hour(1)):
+        found = one(shop.judge(window), "log_bad_values", log=log)
+        assert (found.value, found.samples, found.status) == (2.0, 4, Status.OK)
+
+
+def test_a_row_of_a_catalog_is_counted_once_and_its_other_values_too(shop: Shop) -> None:
+    shop.config["logs"]["catalog"] = {"path": str(shop.folder / "catalog" / "*")}
+    shop.write("logs/a.parquet", rows(0))
+    shop.write("catalog/a.csv", "item_id,created_at\ni1,soon\n,soon\ni2,2026-01-01\n")
+    assert one(shop.judge(hour(0)), "log_bad_values", log="catalog").value == 2.0
