@@ -104,7 +104,9 @@ def test_a_slice_equals_the_metric_on_its_rows_alone(seed: int, requests: int, b
 def test_a_slice_of_whole_lists_equals_the_metric_on_its_rows_alone(part: str | None, broken: bool) -> None:
     families = FEEDBACK_FAMILIES if part == FEEDBACK else FAMILIES
     shared = assert_each_slice_is_its_rows(a_world(7, 15, broken=broken), OF_LISTS, 50, 7, families, part)
-    assert [shared.of_lists(f"__monitor_slice_{number}") for number in range(len(OF_LISTS))] == [not broken] * 2
+    assert [shared.of_lists(f"__monitor_slice_{number}") for number in range(len(OF_LISTS))] == [
+        not broken
+    ] * 2
 
 
 def test_a_slice_may_have_the_name_of_a_column_of_lists() -> None:
