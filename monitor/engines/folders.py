@@ -16,7 +16,7 @@ Folders = Mapping[str, dt.DataType]
 """The columns to take from the folders of paths, with their types."""
 NO_FOLDERS: Final[Folders] = {}
 _FOLDER = re.compile(r"(?:^|(?<=/))([^/=?]+)=([^/?]*)(?=/)")
-_WHOLE, _DATE = re.compile(r"0|-?[1-9]\d{0,17}"), re.compile(r"\d{4}-\d{2}-\d{2}")
+_WHOLE, _DATE = re.compile(r"-?\d{1,18}"), re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def folder_values(path: str) -> dict[str, str | None]:
@@ -34,8 +34,10 @@ def folder_values(path: str) -> dict[str, str | None]:
 def folder_kind(text: str | None) -> dt.DataType:
     """The type of a folder's value: a date or a whole number if it is written as one, else text.
 
+    The hours 07 and 10 are both numbers, so that a column has one type in all folders.
+
     >>> [str(folder_kind(one)) for one in ("2026-03-01", "7", "07", "2026-13-01")]
-    ['date', 'int64', 'string', 'string']
+    ['date', 'int64', 'int64', 'string']
     """
     if text is not None and _WHOLE.fullmatch(text):
         return dt.int64

@@ -100,3 +100,10 @@ def test_odd_names_of_folders_are_only_names(rows, written, ending):
     written("/".join(f"{name}=1=2" for name in names) + f"/ts=x/one.{ending}", content(ROW, ending))
     (row,) = rows()
     assert {name: row[name] for name in names} == dict.fromkeys(names, "1=2")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_hours_with_a_leading_zero_are_numbers_as_the_others(rows, written, ending):
+    for item, folder in (("a", "hour=07"), ("b", "hour=10")):
+        written(f"{folder}/one.{ending}", content({**ROW, "item_id": item}, ending))
+    assert [row["hour"] for row in rows()] == [7, 10]
