@@ -58,7 +58,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
             recommender("steady"),
             recommender("stalled", window="2s", lateness="1s", max_wait="3s"),
             recommender("corrected"),
-            recommender("hurried", rules=[{"suite": "slow.yaml"}], deadline="4s"),
+            recommender("hurried", rules=[{"suite": "slow.yaml"}], deadline="8s"),
             recommender("nosuite", rules=[{"suite": "gone.yaml"}]),
             recommender("nofolder"),
         ],
