@@ -12,6 +12,7 @@ from monitor.core.results import Result, ResultKind, Status
 from monitor.core.text import visible
 from monitor.history.snapshot import Series
 from monitor.metrics.family import MODEL_LABEL, SPLIT_LABEL
+from monitor.models.diagnosis.registry import RUNBOOKS
 from monitor.models.feature_specs import DISTANCES, SCORE_DISTANCE
 from monitor.models.specs import CAUSE_LABEL, PAIR_LABEL, SAMPLE_ROWS
 from monitor.models.split_results import SIDES, unexplained
@@ -21,14 +22,6 @@ from monitor.report.runbooks import runbook_address
 from monitor.report.views import CauseView, GapView, Measure, SeriesRow
 
 _DETAIL: Final = 2000  # characters: the finding and what to do
-_RUNBOOKS: Final = {
-    "time_travel": "RecsysTimeTravel",
-    "pruned_features": "RecsysPrunedFeatures",
-    "serving_skew": "RecsysServingSkew",
-    "score_shift": "RecsysScoreShift",
-    "population_shift": "RecsysPopulationShift",
-    "overfitting": "RecsysModelOverfits",
-}
 _GAP_RUNBOOK: Final = "RecsysAucGap"
 _PAIRS: Final[dict[str, str]] = {pair: " minus ".join(sides) for pair, sides in SIDES.items()}
 
@@ -120,7 +113,7 @@ def gap_view(gap: Series, series: Sequence[Series], now: datetime, docs_url: str
 def cause_view(series: Series, docs_url: str) -> CauseView:
     """The view of a cause, with links to its evidence and its runbook."""
     result = series.result
-    path = f"docs/runbooks/{_RUNBOOKS.get(result.labels[CAUSE_LABEL], _GAP_RUNBOOK)}.md"
+    path = f"docs/runbooks/{RUNBOOKS.get(result.labels[CAUSE_LABEL], _GAP_RUNBOOK)}.md"
     known = result.value is not None
     return CauseView(
         name=cause_name(result),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from monitor.models.diagnosis.diagnose import CAUSES
+from monitor.models.diagnosis.registry import RUNBOOKS
 from monitor.models.specs import PAIRS
 from tests.alerts.posted import Group, alert, assert_groups, post, running
 from tests.end_to_end.servers import Alertmanager
@@ -40,8 +40,8 @@ def ranked(causes: tuple[str, ...]) -> str:
     return f"max by {KEYS} ( 1 + last_over_time({ratio}[15m]) or last_over_time({ratio}[1d]) )"
 
 
-def test_every_cause_has_one_alert() -> None:
-    assert sorted(cause for cause, _ in OF_CAUSES) == sorted(CAUSES)
+def test_every_cause_has_one_alert_that_is_named_as_its_runbook() -> None:
+    assert sorted(OF_CAUSES) == sorted(RUNBOOKS.items())
 
 
 def test_the_alerts_of_causes_differ_only_in_the_cause_so_exactly_one_fires() -> None:

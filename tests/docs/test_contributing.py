@@ -51,7 +51,7 @@ def test_every_file_of_a_recipe_exists() -> None:
 
 def test_every_recipe_ends_with_a_test_command_whose_paths_exist() -> None:
     recipes = RECIPES.split("\n### ")[1:]
-    assert len(recipes) == 11
+    assert len(recipes) == 12
     for recipe in recipes:
         commands = re.findall(r"`pytest ([^`]+)`", recipe)
         assert commands, recipe.splitlines()[0]

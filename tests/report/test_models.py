@@ -10,7 +10,7 @@ import pytest
 
 from monitor.core.results import Result, ResultKind, Status
 from monitor.history.snapshot import RecommenderState, Series, Snapshot
-from monitor.models.diagnosis.case import CAUSES
+from monitor.models.diagnosis.diagnose import CAUSES
 from monitor.models.split_results import NOT_DIAGNOSED
 from monitor.report.fleet import Fleet
 from monitor.report.links import Sites, alert_labels

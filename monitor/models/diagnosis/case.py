@@ -19,14 +19,6 @@ from monitor.statistics.counts import Floats
 from monitor.statistics.intervals import quantile
 
 Pair = Literal["train_test", "test_online"]
-CAUSES = (
-    "time_travel",
-    "pruned_features",
-    "serving_skew",
-    "score_shift",
-    "population_shift",
-    "overfitting",
-)
 EVIDENCE = 20
 """Rows of evidence that a finding has at most."""
 NAMED = 10
@@ -41,7 +33,7 @@ class Finding:
     """One cause of a gap."""
 
     cause: str
-    """One of `CAUSES`."""
+    """Its name in the registry."""
     share: float | None
     """Share of the gap, above 0 and at most 1; None if there is evidence but the share is unknown."""
     features: tuple[str, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.models.diagnosis.case import (
-    CAUSES,
     EVIDENCE,
     NAMED,
     Claim,
@@ -15,16 +14,9 @@ from monitor.models.diagnosis.case import (
     owners_of,
     read_case,
 )
-from monitor.models.diagnosis.overfitting import overfitting
-from monitor.models.diagnosis.population import population_shift
-from monitor.models.diagnosis.pruned import pruned_features
+from monitor.models.diagnosis.registry import CAUSES, LOOKS, RESTS
 from monitor.models.diagnosis.sample import Pairs, Sample
-from monitor.models.diagnosis.score_shift import score_shift
 from monitor.models.diagnosis.scoring import Scorer
-from monitor.models.diagnosis.skew import serving_skew
-from monitor.models.diagnosis.spikes import spikes
-from monitor.models.diagnosis.swaps import swapped
-from monitor.models.diagnosis.time_travel import from_the_future, older_test_rows
 from monitor.settings.models import DiagnosisSettings
 from monitor.statistics.auc import auc_gap, auc_sums
 
@@ -82,12 +74,11 @@ def diagnose(
     case = read_case(pair, better, worse, train, pairs, scorer, settings, sums[0].auc, gap.difference)
     claims: list[Claim] = []
     owned: frozenset[str] = frozenset()
-    for cause in (swapped, from_the_future, pruned_features, serving_skew, spikes):
-        claims.append(cause(case, owned))
+    for look in LOOKS:
+        claims.append(look(case, owned))
         owned |= claims[-1].owned
-    claims += [population_shift(case, owned), score_shift(case), older_test_rows(case)]
     explained = sum(max(0.0, one.won) for one in claims if one.finding and one.finding.share is not None)
-    claims.append(overfitting(case, explained))
+    claims += [rest(case, explained) for rest in RESTS]
     return _ranked(claims)
 
 
