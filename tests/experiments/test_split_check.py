@@ -55,12 +55,12 @@ def p_of(results: Any, by: str = "anytime") -> Any:
 
 def test_without_experiments_the_check_does_not_run(shop: Shop) -> None:
     shop.write("logs/0.parquet", log(0, people(4)))
-    assert [run.check for run in shop.judge(hour(0)).runs] == ["logs", "rules", "exposure"]
+    assert experiments.NAME not in {run.check for run in shop.judge(hour(0)).runs}
 
 
 def test_a_user_counts_once_over_all_windows(shop: Shop) -> None:
     prepared(shop, people(10), people(20), people(6, prefix="v"))
-    assert [run.check for run in shop.judge(hour(0)).runs] == ["logs", "rules", "exposure", experiments.NAME]
+    assert [run.check for run in shop.judge(hour(0)).runs].count(experiments.NAME) == 1
     assert users_of(shop.judge(hour(1))) == {"old": 10, "new": 10}
     last = shop.judge(hour(2))
     assert users_of(last) == {"old": 13, "new": 13}

@@ -24,8 +24,8 @@ def test_every_spec_has_a_kind() -> None:
         names[spec.kind].add(name)
     experiments = {name for name in ALL_SPECS if name.startswith("experiment_")}
     assert len(experiments) == 13
-    assert names == {
-        ResultKind.METRIC: set(SPECS),
+    assert names[ResultKind.METRIC] == set(SPECS), "the kind of a spec that is not a metric of what was shown"
+    known = {
         ResultKind.EXPERIMENT: experiments,
         ResultKind.MODEL: {"sample_rows", "feature_skew", "feature_distance", "score_distance"},
         ResultKind.GAP: {"auc_gap"},
@@ -44,6 +44,7 @@ def test_every_spec_has_a_kind() -> None:
             "forecast_skill",
         },
     }  # fmt: skip
+    assert {kind: names[kind] & expected for kind, expected in known.items()} == known
 
 
 def test_every_result_of_a_judged_window_has_the_right_kind(shop: Shop) -> None:
@@ -61,9 +62,10 @@ def test_every_result_of_a_judged_window_has_the_right_kind(shop: Shop) -> None:
         "rules": ResultKind.RULE, "logs": ResultKind.LOG, "exposure": ResultKind.METRIC,
         "experiments": ResultKind.EXPERIMENT,
     }  # fmt: skip
-    assert {run.check: {each.kind for each in run.results} for run in evaluation.runs} == {
-        check: {kind} for check, kind in kinds.items()
-    }
+    found = {run.check: {each.kind for each in run.results} for run in evaluation.runs}
+    assert {check: found[check] for check in kinds} == {check: {kind} for check, kind in kinds.items()}
+    for each in evaluation.results:
+        assert each.metric not in ALL_SPECS or each.kind is ALL_SPECS[each.metric].kind
     assert one(evaluation, "volume", by="requests").threshold == 1
     part = HealthPart(metric="coverage", labels={"by": "pv"}, zero=0, one=1)
     assert {each.kind for each in health(evaluation.results, HealthSettings(parts=(part,)))} == {
@@ -75,13 +77,13 @@ def test_every_failed_check_gives_results_of_its_kind(shop: Shop) -> None:
     shop.write("logs/0.parquet", pd.DataFrame({"item_id": ["a"]}))
     shop.rule("known", "hard", "expect_column_values_to_not_be_null", column="item_id")
     results = [each for run in shop.judge(hour(0)).runs for each in run.results]
-    assert {(each.kind, each.metric) for each in results if each.kind is not ResultKind.METRIC} == {
+    assert {(each.kind, each.metric) for each in results if each.metric not in ALL_SPECS} == {
         (ResultKind.RULE, "rule"),
         (ResultKind.LOG, "log_rows"),
         (ResultKind.LOG, "log_bad_values"),
         (ResultKind.LOG, "log_skipped_files"),
     }
-    assert {each.metric for each in results if each.kind is ResultKind.METRIC} <= set(SPECS)
+    assert all(each.kind is ALL_SPECS[each.metric].kind for each in results if each.metric in ALL_SPECS)
 
 
 def test_a_metric_measured_on_samples_of_a_model_has_the_kind_model(shop: Shop) -> None:

@@ -44,8 +44,11 @@ def prepared(shop: Shop) -> None:
 
 def test_the_two_parts_have_checks_of_their_own(shop: Shop) -> None:
     prepared(shop)
-    assert [run.check for run in shop.judge(hour(0)).runs] == ["logs", "rules", "exposure"]
-    assert [run.check for run in shop.judge(hour(0), part="feedback").runs] == ["feedback"]
+    shown = {run.check for run in shop.judge(hour(0)).runs}
+    acted = {run.check for run in shop.judge(hour(0), part="feedback").runs}
+    assert shown >= {"logs", "rules", "exposure"}
+    assert "feedback" in acted
+    assert not shown & acted
 
 
 def test_an_action_in_the_next_hour_counts_for_the_list_of_this_one(shop: Shop) -> None:

@@ -59,7 +59,9 @@ def test_a_check_needs_its_file_and_its_line_alone(
     shop.config["name"] = name
     shop.write("logs/0.parquet", rows(0))
     found = shop.judge(hour(0))
-    assert [run.check for run in found.runs] == ["logs", "rules", "exposure", "requests"]
+    checks = [run.check for run in found.runs]
+    assert checks[-1] == "requests"
+    assert {"logs", "rules", "exposure"} <= set(checks)
     result = one(found, "requests")
     if name == "shop":
         assert (result.status, result.value) == (Status.OK, 10.0)
