@@ -18,11 +18,10 @@ from benchmarks.scoreboard import kept, page, workers
 from benchmarks.scoreboard.healthy import changed_by_restart, health
 from benchmarks.scoreboard.jobs import JUDGING_CODE, Job, digest
 from benchmarks.scoreboard.outcomes import outcome
-from benchmarks.scoreboard.planned import DESIGN, Planned
+from benchmarks.scoreboard.planned import DESIGN, RESULTS, Planned, in_order
 from benchmarks.scoreboard.verdicts import Verdicts
 from monitor.simulate.incidents.catalogue import INCIDENTS
 
-RESULTS: Final = Path(__file__).with_name("results.jsonl.gz")
 VERDICTS: Final = "verdicts.jsonl"
 PREVIOUS: Final = (
     "**This page is of the previous design**: three worlds without level steps, seasons and weather, "
@@ -72,8 +71,8 @@ def restore(work: Path, path: Path = RESULTS) -> None:
 
 
 def sizes() -> dict[str, dict[str, float]]:
-    """Incident -> size -> the number of its knob."""
-    return {name: dict(one.sizes) for name, one in INCIDENTS.items()}
+    """Incident -> size -> the number of its knob, in the order by which the worlds have their sizes."""
+    return {name: dict(INCIDENTS[name].sizes) for name in in_order() if name in INCIDENTS}
 
 
 def again(path: Path = RESULTS, target: Path = page.PAGE) -> str:

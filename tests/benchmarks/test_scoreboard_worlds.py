@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.scoreboard.planned import LASTING, RESTARTED, Planned, sampled
+from benchmarks.scoreboard.planned import LASTING, RESTARTED, Planned, in_order, sampled
 from benchmarks.scoreboard.worlds import (
     DAYS,
     HELD_BACK,
@@ -127,3 +130,11 @@ def test_sizes_that_are_asked_for_strike_in_every_world() -> None:
         "expired-middle-seed-1", "expired-large-seed-1", "expired-middle-seed-2", "expired-large-seed-2",
     ]  # fmt: skip
     assert len({job.name for job in WHOLE.jobs}) == len(WHOLE.jobs)
+
+
+def test_a_new_incident_changes_the_size_of_no_other(tmp_path: Path) -> None:
+    ran = [name for name in INCIDENTS if name != "expired"]
+    stored = tmp_path / "results.jsonl.gz"
+    stored.write_bytes(gzip.compress(json.dumps({"sizes": dict.fromkeys(ran)}).encode()))
+    assert in_order(stored) == (*ran, "expired")
+    assert in_order(tmp_path / "none") == tuple(INCIDENTS)
