@@ -80,9 +80,9 @@ def test_a_recommenders_page_is_small_and_its_sections_hold_the_rest(web):
     text = web.get(f"/recommenders/{name}").text
     assert len(text.encode()) < MOST // 2
     hrefs = re.findall(r'data-src="\.\./([^"]+)"', text)
-    assert [href.rpartition("/sections/")[2] for href in hrefs] == [
-        "rules", "health", "metrics", "slices/scene", "monitor"
-    ]  # fmt: skip
+    keys = [href.rpartition("/sections/")[2] for href in hrefs]
+    usual = ["rules", "health", "metrics", "slices/scene", "monitor"]
+    assert [key for key in keys if key in usual] == usual
     for href in hrefs:
         section = web.get(f"/{href}")
         assert section.status_code == 200
