@@ -31,6 +31,12 @@ _FORMATS = {
     ".json": "json",
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+ENDINGS: Final = tuple(
+    ending + packed
+    for ending, kind in _FORMATS.items()
+    for packed in (("",) if kind == "parquet" else ("", *_COMPRESSIONS))
+)
+"""The ends of names of the files that can be read."""
 _CHUNK = 1 << 20
 NOT_UTF8: Final = "is not UTF-8 text; convert it, such as with `iconv -f LATIN1 -t UTF-8`"
 UTF16: Final = "is UTF-16 text and not UTF-8; convert it, such as with `iconv -f UTF-16 -t UTF-8`"

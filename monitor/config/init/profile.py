@@ -22,7 +22,7 @@ from monitor.core.errors import ExpectedError
 from monitor.core.record_path import parse, problem
 from monitor.engines.duckdb import Engine
 from monitor.logs.canonical import split_list, to_text, to_time
-from monitor.logs.files import STILL_WRITTEN, WHEN_READ, LogFile, first_line, unfinished
+from monitor.logs.files import ENDINGS, STILL_WRITTEN, WHEN_READ, LogFile, first_line, unfinished
 from monitor.logs.index import readable
 from monitor.logs.lake.table import table_format
 from monitor.logs.listing import LogListingError, list_files, no_file
@@ -195,12 +195,6 @@ def _patterns(argument: str) -> tuple[str, ...]:
         raise CannotProfile(f"{argument!r} is no path: {exc}") from None
 
 
-_ENDINGS = (
-    ".parquet", ".pq", ".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz", ".jsonl.zst",
-    ".ndjson", ".ndjson.gz", ".json", ".json.gz", ".json.zst",
-)  # fmt: skip
-
-
 def in_folder(folder: Path, *, deep: bool = True) -> tuple[str, ...]:
     """The globs of the files in a folder, one for each ending.
 
@@ -221,7 +215,7 @@ def _every_ending(folder: Path) -> tuple[str, ...]:
     base = glob.escape(str(folder))
     every = [file.path for file in list_files(LogSettings(path=f"{base}/**/*"))]
     found = []
-    for ending in _ENDINGS:
+    for ending in ENDINGS:
         depths = {path.count("/") for path in every if path.endswith(ending)}
         if depths:
             is_flat = depths == {str(folder.absolute()).rstrip("/").count("/") + 1}
@@ -232,7 +226,7 @@ def _every_ending(folder: Path) -> tuple[str, ...]:
 def _glob_of(folder: Path, *, deep: bool) -> str:
     base = glob.escape(str(folder))
     levels = ("*", "**/*") if deep else ("*", "*/*", "*/*/*")
-    for ending in _ENDINGS:
+    for ending in ENDINGS:
         for level in levels:
             if list_files(LogSettings(path=f"{base}/{level}{ending}")):
                 return f"{base}/{level}{ending}"

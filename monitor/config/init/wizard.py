@@ -452,7 +452,7 @@ def _about_paths(paths: tuple[str, ...], found: Profile) -> str:
     if count == 1 and len(paths) == 1 and re.search(r"\d", Path(paths[0]).name) and "://" not in paths[0]:
         ending = "".join(Path(paths[0]).suffixes[-2:])
         return f"one file; if new ones land beside it, write a glob such as *{ending}"
-    return f"{plural(count, f'{_KINDS[found.kind]} file')} when this was written"
+    return f"{plural(count, f'{_KINDS.get(found.kind, found.kind)} file')} when this was written"
 
 
 def _from(path: str, folder: Path) -> str:
