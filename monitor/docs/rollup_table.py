@@ -27,7 +27,9 @@ def table() -> str:
     bounded = _listed((*EXPOSURE_FAMILIES, *FEEDBACK_FAMILIES), bounded=True)
     how = f"exact where scores have up to {DIGITS} digits, else with the largest error in the detail"
     how += "; no interval"
-    lines += [f"| {how} | {bounded} |", "| none | all others: most need the rows of the log |"]
+    none = "all others: most need the rows of the log"
+    page_of = "The [page of each metric](metrics/README.md) says how it adds up"
+    lines += [f"| {how} | {bounded} |", f"| none | {none}. {page_of} |"]
     return "\n".join(lines) + "\n"
 
 
