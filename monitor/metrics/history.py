@@ -8,6 +8,7 @@ the rest, and a new one for each window. A pair may be in both, so each sum here
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Final, Protocol
 
@@ -24,6 +25,22 @@ WINDOW: Final = "__monitor_window"
 """The key by which windows that are measured together are told apart: their number, from 0."""
 _PAIR: Final = [USER_ID, ITEM_ID]
 _NEVER, _NEVER_MORE = 2**31, -1
+
+
+@dataclass(frozen=True, slots=True)
+class DayCounts:
+    """What a day and the day before have shown before a window.
+
+    Attributes:
+        items: the number of `items` of each user on the day before.
+        new: the number of `items` of each user on this day that the user was not shown on the day before. It
+            is 0 for a user who saw nothing new. None if nothing was shown on this day.
+        shown: the pairs of both days; one may come several times.
+    """
+
+    items: ir.Table
+    new: ir.Table | None
+    shown: ir.Table
 
 
 class Tables(Protocol):
@@ -50,17 +67,26 @@ class History:
         recent: the part that this window alone looks back on.
         lasting: the part that other windows look back on as well.
         store: whether `recent` is small enough to be stored at its first use.
+        counts: the exposures by user, and the exposures and users by item, by the column's name, if they were
+            counted before. Then a pair may come several times in `recent`, and nothing is lasting.
     """
 
     owner: tuple[str, ...] = ()
 
     def __init__(
-        self, shared: Tables, recent: ir.Table | None, lasting: ir.Table | None, *, store: bool
+        self,
+        shared: Tables,
+        recent: ir.Table | None,
+        lasting: ir.Table | None,
+        *,
+        store: bool,
+        counts: Mapping[str, ir.Table] | None = None,
     ) -> None:
         self._shared = shared
         self._recent = recent
         self._lasting = lasting
         self._store = store
+        self._counts = counts or {}
 
     @property
     def parts(self) -> list[ir.Table]:
@@ -92,7 +118,7 @@ class History:
         return self._shared.once("known_pairs", None, build)
 
     def of_users(self, users: ir.Table) -> ir.Table:
-        """The pairs of these users; one that is in both parts comes twice."""
+        """The pairs of these users; one may come several times."""
         return _together([part.select(_PAIR).semi_join(users, USER_ID) for part in self.parts])
 
     def number_of_users(self) -> ir.Table:
@@ -118,6 +144,9 @@ class History:
 
     def _by(self, column: str, added: Callable[[ir.Table], list[ir.Table]]) -> ir.Table:
         """The parts by user or item; `added` gives the tables that add up, given that of the lasting part."""
+
+        if column in self._counts:
+            return self._counts[column]
 
         def lasting() -> ir.Table:
             return self._shared.once(

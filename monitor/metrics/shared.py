@@ -28,7 +28,7 @@ from monitor.core.columns import (
     USER_ID,
 )
 from monitor.core.columns import EXPOSURES as EXPOSURES_PART
-from monitor.metrics.history import EXPOSURES, WINDOW, History, HistoryOfWindows
+from monitor.metrics.history import EXPOSURES, WINDOW, DayCounts, History, HistoryOfWindows
 from monitor.metrics.plans import WINDOW_EDGES, Executor, Materialise, Records, keep_lazy
 
 LENGTH = "length"
@@ -64,10 +64,13 @@ class Shared:
         history_user_items: user_id, item_id, exposures: what was shown before the window.
         lasting_user_items: the same for a part of the history that `history_user_items` leaves out, because
             other windows share it; see `monitor.metrics.history`.
+        history_counts: how often the history shows each user and each item, if that was counted before.
         history_actions: user_id, item_id: what the users acted on before the window.
         previous_day_user_items: user_id, item_id of the whole day before.
         today_user_items: the same of the day up to the window's end, or what makes it at the first use. Of
             windows that are measured together, it ends before the first one.
+        day_counts: what both days had shown before the window, if there are too many pairs to compare them
+            all in each window.
         attempts: the rows of `exposures` with the failed requests, if `exposures` lacks these already.
         responses: the actions that may belong to the window's lists: of its own time and of the
             attribution after it; unless given, `feedback`.
@@ -100,9 +103,11 @@ class Shared:
         feedback: ir.Table | None = None,
         history_user_items: ir.Table | None = None,
         lasting_user_items: ir.Table | None = None,
+        history_counts: Mapping[str, ir.Table] | None = None,
         history_actions: ir.Table | None = None,
         previous_day_user_items: ir.Table | None = None,
         today_user_items: ir.Table | Callable[[], ir.Table | None] | None = None,
+        day_counts: DayCounts | None = None,
         attempts: ir.Table | None = None,
         responses: ir.Table | None = None,
         around: ir.Table | None = None,
@@ -123,10 +128,12 @@ class Shared:
         self.feedback = feedback
         self.history_user_items = history_user_items
         self.lasting_user_items = lasting_user_items
+        self.history_counts = history_counts
         self.history_actions = history_actions
         self.previous_day_user_items = previous_day_user_items
         self._today_user_items = today_user_items
         self.knows_today = today_user_items is not None
+        self.day_counts = day_counts
         self._responses = responses
         self._around = around
         self._window = window
@@ -272,7 +279,7 @@ class Shared:
             return HistoryOfWindows(self, recent, lasting, self.reach)
         if recent is None and lasting is None:
             return None
-        return History(self, recent, lasting, store=self._store_history)
+        return History(self, recent, lasting, store=self._store_history, counts=self.history_counts)
 
     def look(self, name: str) -> Hashable:
         """How that looks which was read under this name."""

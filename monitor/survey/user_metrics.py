@@ -100,6 +100,7 @@ def measure_users(
         around=of_theirs("around", whole.around),
         history_user_items=whole.history_user_items,
         lasting_user_items=whole.lasting_user_items,
+        history_counts=whole.history_counts,
         history_actions=whole.history_actions,
         materialise=lambda name, table: create(f"survey_of_users_{name}", table),
     )

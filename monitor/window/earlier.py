@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 import duckdb
 import ibis
 import ibis.expr.types as ir
-import pyarrow.parquet as pq
 
 from monitor.core import columns as c
 from monitor.core.results import Window
@@ -30,7 +28,9 @@ from monitor.logs.empty import feedback_of
 from monitor.logs.index import readable, seconds
 from monitor.logs.reading import union
 from monitor.logs.source import Source
-from monitor.metrics.history import EXPOSURES, WINDOW
+from monitor.metrics.history import EXPOSURES, WINDOW, DayCounts
+from monitor.window.counted import CountedPairs
+from monitor.window.stored_pairs import id_types, number_of_rows, read_pairs, read_rows, state, typed
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,6 @@ _AT_ONCE: Final = 100_000
 """Exposures of windows whose pairs are stored in one pass."""
 _DAY: Final = timedelta(days=1)
 _FILE: Final = "__monitor_file"
-_IDS: Final = (c.USER_ID, c.ITEM_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,15 @@ class EarlierPairs:
         lasting: those that the other windows of its day look back on as well.
         key: what `lasting` was read from; None if there are none.
         is_small: whether `recent` is small enough to be stored.
+        counts: how often each user and each item was shown, by column, if there are too many pairs to count
+            them in each window. Then `recent` has all pairs, and some of them several times.
     """
 
     recent: ir.Table | None = None
     lasting: ir.Table | None = None
     key: Hashable = None
     is_small: bool = False
+    counts: Mapping[str, ir.Table] = field(default_factory=dict)
 
 
 def common_days(history: Window, window: Window) -> Window | None:
@@ -85,12 +87,57 @@ def earlier_pairs(
     old = _lasting_files(engine, sums, lasting, length)
     spans = _around(lasting, history) if old and lasting is not None else [history]
     new = [path for span in spans for path in sums.files(span, length, engine.cursor)]
+    is_small = engine.keeps_statements and number_of_rows(new) <= FEW
+    if engine.keeps_statements and not is_small:
+        return _counted_pairs(engine, source, kept, history, made)
     recent = _summed_pairs(engine, source, new, made, view="history_user_items")
-    is_small = recent is not None and engine.keeps_statements and _rows(new) <= FEW
+    is_small &= recent is not None
     if not old:
         return EarlierPairs(recent, is_small=is_small)
     summed, key = _stays(engine, source, old)
     return EarlierPairs(recent, summed, key, is_small=is_small)
+
+
+def _counted_pairs(
+    engine: Engine, source: Source, kept: KeptPairs, history: Window, made: list[str]
+) -> EarlierPairs:
+    """The pairs of a long history as they are in its files, and their counts."""
+    counted = CountedPairs(engine, source, kept)
+    tables = {}
+    for column in (c.USER_ID, c.ITEM_ID):
+        place = counted.counts(history, column, pairs=column == c.ITEM_ID)
+        made.append(f"history_counts_{column}")
+        tables[column] = engine.reader(made[-1], "read_parquet", [str(place)])
+    made.append("history_user_items")
+    recent = read_rows(engine, source, counted.files(history), made[-1])
+    return EarlierPairs(recent, counts=tables)
+
+
+def day_counts(
+    engine: Engine, source: Source, kept: KeptPairs, window: Window, made: list[str]
+) -> DayCounts | None:
+    """What the day before and this one have shown before a window; None if few, or nothing the day before."""
+    if not engine.keeps_statements:
+        return None
+    today = Window.of(window.start, _DAY)
+    yesterday = Window(today.start - _DAY, today.start)
+    counted = CountedPairs(engine, source, kept)
+    before = counted.files(yesterday)
+    so_far = Window(today.start, window.start) if today.start < window.start else None
+    earlier = counted.files(so_far) if so_far else []
+    if not before or number_of_rows([*before, *earlier]) <= FEW:
+        return None
+
+    def read(view: str, place: Path) -> ir.Table:
+        made.append(view)
+        return engine.reader(view, "read_parquet", [str(place)])
+
+    items = read("day_items", counted.counts(yesterday, c.USER_ID))
+    new = None
+    if so_far is not None and earlier:
+        new = read("day_new", counted.counts(so_far, c.USER_ID, without=before, grows=True))
+    made.append("day_shown")
+    return DayCounts(items, new, read_rows(engine, source, [*before, *earlier], "day_shown"))
 
 
 def pairs_before_windows(
@@ -114,7 +161,7 @@ def pairs_before_windows(
     old = _lasting_files(engine, Sums(kept), lasting, length)
     spans = _around(lasting, history) if old and lasting is not None else [history]
     paths = [item for one in spans for item in kept.paths(one.start, one.end, length).items()]
-    if _rows(path for _, path in paths) > FEW_BEFORE:
+    if number_of_rows(path for _, path in paths) > FEW_BEFORE:
         return None
     recent = None
     if paths:
@@ -125,13 +172,13 @@ def pairs_before_windows(
         rows = engine.reader(
             "together_history", "read_parquet", files, union_by_name=True, filename=_FILE
         ).join(numbered, _FILE)
-        typed = _typed(rows, _kinds(source), several=False, further=(WINDOW,))
-        recent = engine.create("together_before", typed)
+        known = typed(rows, id_types(source), further=(WINDOW,))
+        recent = engine.create("together_before", known)
     if not old:
         return EarlierPairs(recent)
     if not stays:
         made += ["together_days", "together_lasting"]
-        days = engine.create("together_lasting", _read(engine, source, old, "together_days"))
+        days = engine.create("together_lasting", read_pairs(engine, source, old, "together_days"))
         return EarlierPairs(recent, days)
     summed, key = _stays(engine, source, old)
     return EarlierPairs(recent, summed, key)
@@ -140,12 +187,12 @@ def pairs_before_windows(
 def _lasting_files(engine: Engine, sums: Sums, lasting: Window | None, length: timedelta) -> list[Path]:
     """The files of the lasting part; none if its pairs are too many to stay in the engine."""
     old = [] if lasting is None else sums.files(lasting, length, engine.cursor)
-    return old if 0 < _rows(old) <= FEW else []
+    return old if 0 < number_of_rows(old) <= FEW else []
 
 
 def _stays(engine: Engine, source: Source, old: Sequence[Path]) -> tuple[ir.Table, Hashable]:
-    key = Same(source), _kinds(source), tuple(_state(path) for path in old)
-    return engine.kept("lasting_pairs", key, lambda: _lasting_pairs(engine, source, old)), key
+    key = Same(source), id_types(source), tuple(state(path) for path in old)
+    return engine.kept("lasting_pairs", key, lambda: read_pairs(engine, source, old, "lasting_pairs")), key
 
 
 def earlier_actions(
@@ -258,51 +305,10 @@ def _summed_pairs(
     if not paths:
         return None
     made += [view]
-    return _read(engine, source, paths, view)
-
-
-def _lasting_pairs(engine: Engine, source: Source, paths: Sequence[Path]) -> ir.Table:
-    return _read(engine, source, paths, "lasting_pairs")
-
-
-def _read(engine: Engine, source: Source, paths: Sequence[Path], view: str) -> ir.Table:
-    table = engine.reader(view, "read_parquet", [str(path) for path in paths], union_by_name=True)
-    kinds, several = _kinds(source), len(paths) > 1
-    return engine.once(("kept", table.op(), kinds, several), lambda: _typed(table, kinds, several))
-
-
-def _kinds(source: Source) -> tuple[str, ...]:
-    """The types of the ids; they may have changed since the files were written."""
-    types = source.id_types()
-    return tuple(types.get(name, "string") for name in _IDS)
-
-
-def _typed(table: ir.Table, kinds: Sequence[str], several: bool, further: Sequence[str] = ()) -> ir.Table:
-    ids = {name: table[name].try_cast(kind) for name, kind in zip(_IDS, kinds, strict=True)}
-    table = table.select(*further, **ids, **{EXPOSURES: table[EXPOSURES]})
-    return _summed(table) if several else table
+    return read_pairs(engine, source, paths, view)
 
 
 def _around(inner: Window, whole: Window) -> list[Window]:
     """What is left of a span without one inside of it."""
     edges = (whole.start, inner.start), (inner.end, whole.end)
     return [Window(start, end) for start, end in edges if start < end]
-
-
-def _rows(paths: Iterable[Path]) -> int:
-    return sum(_rows_of(*_state(path)) for path in paths)
-
-
-def _state(path: Path) -> tuple[Path, int, int, int]:
-    """A file and what changes when it is written again."""
-    found = path.stat()
-    return path, found.st_mtime_ns, found.st_size, found.st_ino
-
-
-@lru_cache(maxsize=10_000)
-def _rows_of(path: Path, *_state: int) -> int:
-    return int(pq.read_metadata(path).num_rows)
-
-
-def _summed(table: ir.Table) -> ir.Table:
-    return table.group_by([c.USER_ID, c.ITEM_ID]).aggregate(**{EXPOSURES: table[EXPOSURES].sum()})

@@ -23,6 +23,7 @@ from monitor.settings.recommender import RecommenderSettings
 from monitor.window.earlier import (
     EarlierPairs,
     common_days,
+    day_counts,
     earlier_actions,
     earlier_pairs,
     keep_missing,
@@ -101,10 +102,12 @@ def prepare(
     earlier = EarlierPairs()
     if looks_back:
         earlier = earlier_pairs(engine, source, kept, history, shared_span, made)
-    previous = None
+    previous = days = None
     if looks_back:
         yesterday = Window(day.start - _DAY, day.start)
         previous = remembered(engine, source, kept, yesterday, made, view="previous_day")
+        if around is None and settings.divides_a_day:
+            days = day_counts(engine, source, kept, window, made)
     edges = (window.start.replace(tzinfo=None), window.end.replace(tzinfo=None))
     asked = None
 
@@ -113,7 +116,8 @@ def prepare(
 
     if plans is not None and engine.keeps_statements:
         logs = exposures, catalog, feedback, responses, around_exposures, actions
-        reads = *logs, earlier.recent, earlier.lasting, previous
+        reads = *logs, earlier.recent, earlier.lasting, *earlier.counts.values(), previous
+        reads += () if days is None else (days.items, days.new, days.shown)
         asked = kept_statements(plans, engine, made, look, edges, reads, earlier.key, earlier.is_small)
     shared = Shared(
         exposures,
@@ -127,8 +131,10 @@ def prepare(
         window=edges,
         history_user_items=earlier.recent,
         lasting_user_items=earlier.lasting,
+        history_counts=earlier.counts,
         history_actions=actions,
         previous_day_user_items=previous,
+        day_counts=days,
         materialise=materialise,
         asked=asked,
         store_history=earlier.is_small,

@@ -143,6 +143,7 @@ def test_windows_in_a_row_get_the_results_of_windows_on_their_own(
         # Three days, and one of them twice, because its past changes.
         kept = [filled.count(name) for name in ("history_lasting", "history_lasting_by_item_id")]
         assert kept == ([4, 4] if most else [0, 0])
+        assert ("counted_now" in filled) == (most == 0)
 
 
 def test_a_window_lists_the_kept_pairs_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

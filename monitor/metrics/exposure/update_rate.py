@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
+from functools import partial, reduce
 
 import ibis
 import ibis.expr.types as ir
@@ -13,7 +13,8 @@ from monitor.core.columns import ITEM_ID, REQUEST_ID, SCENE, TS, USER_ID
 from monitor.core.results import Result
 from monitor.core.text import plural
 from monitor.metrics.family import AggregateRow, Family, MetricSpec, make
-from monitor.metrics.shared import LENGTH, Shared, listed
+from monitor.metrics.history import DayCounts
+from monitor.metrics.shared import ITEMS, LENGTH, Shared, listed
 from monitor.settings.metrics import MetricSettings
 
 UPDATE_RATE = MetricSpec(
@@ -143,6 +144,8 @@ class DayRate(Family):
     def measure(self, shared: Shared, settings: MetricSettings, key: str | None = None) -> ir.Table:
         if key is not None:
             return _of_windows(shared, key)
+        if shared.day_counts is not None:
+            return _from_counts(shared, shared.day_counts)
         before, now = shared.previous_day_user_items, shared.today_user_items
         assert now is not None
         if before is None:
@@ -165,6 +168,20 @@ class DayRate(Family):
             nothing = "the history has no exposures of the day before yet"
         builder = make(UPDATE_RATE, settings, "day").up_to(row["most"])
         yield builder.mean(row["pairs"], row["total"], row["squares"], nothing)
+
+
+def _from_counts(shared: Shared, days: DayCounts) -> ir.Table:
+    """The sums where the pairs of both days were counted up to the window."""
+    shown = _distinct_pairs(shared.user_items(), _PAIR)
+    new = shown.anti_join(days.shown, _PAIR)
+    parts = [new.aggregate(by=USER_ID, new=new.count()), shown.select(USER_ID, new=ibis.literal(0, "int64"))]
+    if days.new is not None:
+        parts.append(days.new.select(USER_ID, new=days.new[ITEMS]))
+    every = reduce(lambda one, other: one.union(other), parts)
+    users = every.aggregate(by=USER_ID, new=every.new.sum().cast("float64"))
+    older = days.items.select(USER_ID, older_length=days.items[ITEMS].cast("float64"))
+    pairs = older.join(users, USER_ID)
+    return _rates(pairs.select("new", "older_length")).mutate(known=True)
 
 
 def _of_windows(shared: Shared, key: str) -> ir.Table:
