@@ -40,6 +40,7 @@ from monitor.service.rollup_days import RollupDays
 from monitor.settings.maintenance import covers
 from monitor.settings.recommender import RecommenderSettings
 from monitor.window.check import ResultsJob, run_check
+from monitor.window.counted import drop_counts
 from monitor.window.verdicts import window_status
 
 log = logging.getLogger(__name__)
@@ -439,6 +440,7 @@ class Watch:
             oldest = min(now, reached) - span - self.settings.catch_up * self.settings.window
             self.evaluator.kept.drop_before(oldest)
             Sums(self.evaluator.kept).drop_before(oldest)
+            drop_counts(self.evaluator.kept, now - max(timedelta(days=3), 4 * self.settings.window))
         self.evaluator.assignments.forget()
         for platform in self._platforms:
             platform.forget(now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from pathlib import Path
@@ -32,6 +33,7 @@ from monitor.window.stored_pairs import PAIR, id_types, read_rows, state, summed
 _STEPS: Final = 3
 """How many windows back counts are looked for: an hour without rows leaves none."""
 _STAYS: Final = timedelta(days=2)
+"""Until then, the feedback of a window may still ask for the counts before it."""
 _NAME: Final = re.compile(r"[a-z_]+_(\d{8}T\d{6}Z)_[0-9a-f]+\.parquet")
 _PAIRS: Final = {ITEM_ID: USERS, USER_ID: ITEMS}
 _SIGN: Final = "__monitor_sign"
@@ -84,7 +86,7 @@ class CountedPairs:
                 write_whole(rows, place, "the counts of the pairs", flushed=False)
             finally:
                 self._engine.drop(*_NAMES)
-            self._forget(span.end - _STAYS)
+            self._forget(span.end)
         return place
 
     def _counted(
@@ -150,13 +152,27 @@ class CountedPairs:
         of = digest(repr((states, id_types(self._source), pairs)), 16)
         return self._folder / f"{column}_{span.end.strftime(STAMP)}_{of}.parquet"
 
-    def _forget(self, moment: datetime) -> None:
-        """Delete the counts of spans that ended before this time: no window follows on them."""
+    def _forget(self, end: datetime) -> None:
+        """Delete counts of two days before, on which no window follows any more.
+
+        Other processes may count spans of other days, so only those that have just become too old go.
+        """
+        last = end - _STAYS
+        first = last - _STEPS * self._source.time.window
         for path in self._folder.glob("*.parquet"):
             match = _NAME.fullmatch(path.name)
-            if match and datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) < moment:
+            if match and first < datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) <= last:
                 path.unlink(missing_ok=True)
-        drop_unfinished(self._folder, moment)
+
+
+def drop_counts(kept: KeptPairs, moment: datetime) -> None:
+    """Delete the counts that were written before this time, and unfinished files."""
+    folder = kept.folder / "counts"
+    for path in folder.glob("*.parquet"):
+        with suppress(FileNotFoundError):  # a judge has just deleted it
+            if datetime.fromtimestamp(path.stat().st_mtime, UTC) < moment:
+                path.unlink()
+    drop_unfinished(folder, moment)
 
 
 def _exposures(column: str, changes: ir.Table, pairs: bool) -> ir.Table:
