@@ -313,6 +313,23 @@ def test_items_that_no_window_needs_are_forgotten(tmp_path: Path, store: Store, 
     assert [path.name[:11] for path in kept.glob("*.parquet")] == ["20260304T00"]
 
 
+def test_counts_of_a_long_look_back_are_forgotten_once_no_window_follows_them(
+    tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monitor.window.earlier.FEW", 0)  # a look back is long from the first pair on
+    write_hours(tmp_path, 3)
+    shop = watch(tmp_path, store)
+    shop.turn(runtime, NOW)
+    counts = tmp_path / "state/kept/shop/counts"
+    written = datetime.now(UTC)  # the files' times are those of the machine
+    before = len(list(counts.iterdir()))
+    assert before >= 4
+    shop.forget(written)
+    assert len(list(counts.iterdir())) == before
+    shop.forget(written + timedelta(days=4))
+    assert list(counts.iterdir()) == []
+
+
 def test_memory_is_given_back_after_the_windows_of_a_turn(
     tmp_path: Path, store: Store, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
