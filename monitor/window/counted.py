@@ -110,8 +110,9 @@ class CountedPairs:
             ("counted_gone", set(before) - set(both), -1),
         ):
             if paths:
-                rows = summed(self._rows(sorted(paths), view))
-                changes.append(rows.mutate(**{_SIGN: ibis.literal(sign)}))
+                rows = self._rows(sorted(paths), view)
+                each = summed(rows) if pairs else rows  # to add up exposures, a pair may come twice
+                changes.append(each.mutate(**{_SIGN: ibis.literal(sign)}))
         if changes:
             changed = _together(changes)
             tables.append(_exposures(column, changed, pairs))
@@ -176,7 +177,7 @@ def drop_counts(kept: KeptPairs, moment: datetime) -> None:
 
 
 def _exposures(column: str, changes: ir.Table, pairs: bool) -> ir.Table:
-    """What distinct pairs add to the exposures of users or items."""
+    """What pairs add to the exposures of users or items."""
     added = {EXPOSURES: (changes[EXPOSURES] * changes[_SIGN]).sum()}
     none = {_PAIRS[column]: ibis.literal(0, "int64")} if pairs else {}
     return changes.group_by(column).aggregate(**added).mutate(**none)
