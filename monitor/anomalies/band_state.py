@@ -25,7 +25,7 @@ from monitor.statistics.bands.comovement import Comovement
 from monitor.statistics.bands.departures import Departures
 from monitor.statistics.bands.false_alarms import EASIER, Bounds, bounds
 from monitor.statistics.bands.rare import Rare, RareSums
-from monitor.statistics.bands.scales import from_scale
+from monitor.statistics.bands.scales import from_scale, known_or_0, within
 from monitor.statistics.bands.seasonal_filter import WILD, Forecast, Moment, SeasonalFilter
 from monitor.statistics.bands.spans import LONGEST, SPANS
 
@@ -128,6 +128,7 @@ class BandState:
         self._wild = np.empty(0)  # what one window adds to a longer span, at most
         self._traits = SeriesTraits.of([], {})
         self._moves = Comovement(a_day(length))
+        self._slopes = np.empty(0)  # of the series on their drivers, before the newest window
         self._began_with = np.empty(0, dtype=np.bool_)  # out of the band since requests were out of theirs
         self._serving = Serving()
         self._before_season: tuple[date, SeasonalFilter, RareSums, SliceShares] | None = None
@@ -170,6 +171,7 @@ class BandState:
         lasts = self._turn_season(window, moment)
         was_out = self._traits.with_slices(self._side_before_season != 0)
         is_new_season = ~was_out & (lasts is not None and lasts < _NEW_SEASON)
+        self._slopes = self._moves.slopes()
         values, samples, errors = np.full((3, len(self.series)), np.nan)
         values[columns], samples[columns] = now.value[chosen], now.samples[chosen]
         errors[columns] = now.error[chosen] / _HALF_OF_95
@@ -359,21 +361,20 @@ class BandState:
         self,
         values: Floats,
         forecast: Forecast,
-        rare: list[Rare],
+        rare: Rare,
         shares: LostShares,
         judged: Bools,
         nearly_whole: Bools,
     ) -> Step:
         points = self._filter.windows
         has_band = np.isfinite(forecast.expected) & (points >= self.least)
-        deviations = forecast.deviations.copy()
-        for number, one in enumerate(rare):
-            seldom, plain = one.deviation, deviations[number]
-            farther = (one.side * forecast.means[number] > 0) & (np.abs(seldom) > np.abs(plain))
-            none = (np.sign(plain) == one.usual) & (np.abs(plain) > _NO_HIT)
-            deviations[number] = np.where(farther, seldom, np.where(none, np.copysign(_NO_HIT, plain), plain))
-        deviations = np.fmin(deviations, shares.deviations)
-        deviations = np.clip(np.where(has_band, deviations, np.nan), -FARTHEST, FARTHEST)
+        plain = forecast.deviations
+        seldom, size = rare.deviation, np.abs(plain)
+        farther = (rare.side * forecast.means > 0) & (np.abs(seldom) > size)
+        none = (np.sign(plain) == rare.usual) & (size > _NO_HIT)
+        by_chance = np.where(farther, seldom, np.where(none, np.copysign(_NO_HIT, plain), plain))
+        deviations = np.fmin(by_chance, shares.deviations)
+        deviations = within(np.where(has_band, deviations, np.nan), -FARTHEST, FARTHEST)
         self._drawn = np.concatenate([forecast.samples[None], self._drawn])[:LONGEST]
         limit = self._bounds(np.isfinite(deviations[0]))
         change = forecast.actual - forecast.planned
@@ -382,7 +383,7 @@ class BandState:
         deviations = np.where(lost, np.copysign(least, change), deviations)
         by_share = (shares.deviations <= -limit.spans).any(axis=0)
         self._wild = np.fmax(_WILD_BOUNDS * limit.shown, WILD)
-        ratio = np.nan_to_num(deviations / limit.spans)
+        ratio = known_or_0(deviations / limit.spans)
         was = self.departures.side.copy()
         departed = self.departures.decide(
             forecast, deviations, limit, self._matters(forecast, change, 1.0),
@@ -396,14 +397,14 @@ class BandState:
         stood = np.where(was != 0, was, np.where(has_band, 0, self._learns))
         self._end_with(was, departed, ratio[0])
         side = self.departures.side
-        alike = np.sign(self._moves.slopes()) * side[self._traits.driver] == side
+        alike = np.sign(self._slopes) * side[self._traits.driver] == side
         alike |= self._traits.is_count & (side[self._traits.driver] == side)
         led = self._moves_with(departed) & alike
         self._began_with = departed & np.where(was != side, led, self._began_with)
         same = np.sign(ratio) == self.departures.side
         place = np.where(departed, np.abs(np.where(same, ratio, 0.0)).argmax(axis=0), 0)
         columns = np.arange(len(self.series))
-        lower, upper = self._limits(forecast, rare[0], limit)
+        lower, upper = self._limits(forecast, rare.of_window, limit)
         lowest = np.fmin(shares.lower(limit.shown), LOST * forecast.expected)
         lower = np.where(departed & by_share, np.fmax(lower, lowest), lower)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -442,7 +443,7 @@ class BandState:
             by_requests = np.where(driven, changes[place, self._traits.driver], np.nan) / relative
             by_rate = (relative - changes[place, self._traits.rate]) / relative
             # The forecasts of both remember the last hours, but not alike. So what is usual is compared.
-            moved = self._moves.slopes() * forecast.from_base[place, self._traits.driver]
+            moved = self._slopes * forecast.from_base[place, self._traits.driver]
             by_slope = (moved - (from_base - error)) / error
         is_count, may_follow = self._traits.is_count, ~self._traits.is_of_harm
         by_count = np.where(self._traits.rate >= 0, by_rate, by_requests)
@@ -468,7 +469,7 @@ class BandState:
 
     def _is_led(self) -> Bools:
         """The series that move with requests."""
-        return np.asarray((self._traits.driver >= 0) & (self._traits.is_count | (self._moves.slopes() != 0)))
+        return np.asarray((self._traits.driver >= 0) & (self._traits.is_count | (self._slopes != 0)))
 
     def _is_of_new_model(self) -> Bools:
         """Whether a new model serves since less than a day, for each series of popularity."""
@@ -482,7 +483,7 @@ class BandState:
         times = np.where(is_evener, _EVENER, np.where(self._is_of_new_model(), _NEW_MODEL, 1.0))
         size = np.where(traits.is_share, np.minimum(expected, np.abs(1 - expected)), expected)
         is_dust = ~traits.is_count & (change >= 0) & (change < _DUST * part)
-        by_few = np.where(traits.is_level, _FEW_SAMPLES * np.nan_to_num(forecast.by_one), 0.0)
+        by_few = np.where(traits.is_level, _FEW_SAMPLES * known_or_0(forecast.by_one), 0.0)
         with np.errstate(invalid="ignore"):
             return np.asarray((np.abs(change) >= part * np.maximum(times * least, by_few) * size) & ~is_dust)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from monitor.statistics.bands.columns import Columns
+from monitor.statistics.bands.scales import known_or_0, within
 from monitor.statistics.counts import Floats
 
 _DAYS = 21.0  # how many days the products of errors remember
@@ -61,7 +62,7 @@ class Comovement(Columns):
         """
         given = np.where(drivers >= 0, errors[drivers], np.nan) if errors.size else errors
         driver, own = (
-            np.clip(one, -_CLIP * sd, _CLIP * sd) for one, sd in ((given, self._sd(0)), (errors, self._sd(2)))
+            within(one, -_CLIP * sd, _CLIP * sd) for one, sd in ((given, self._sd(0)), (errors, self._sd(2)))
         )
         may = np.isfinite(driver) & np.isfinite(own) & np.asarray(allowed, np.bool_)
         gain = np.maximum(1 / (_DAYS * self._a_day), 1 / (self._windows + 1))
@@ -72,7 +73,7 @@ class Comovement(Columns):
 
     def slopes(self) -> Floats:
         """How far each series moves when its driver moves by 1; 0 where it is not known to move with it."""
-        driver, both, own = np.nan_to_num(self._products)
+        driver, both, own = known_or_0(self._products)
         known = (self._windows >= _LEAST_DAYS * self._a_day) & (both**2 >= _LEAST**2 * driver * own)
         known &= driver > 0
         return np.where(known, both / np.where(known, driver, 1.0), 0.0)

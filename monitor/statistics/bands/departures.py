@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from monitor.statistics.bands.columns import Columns
 from monitor.statistics.bands.false_alarms import Bounds
-from monitor.statistics.bands.scales import Scale, to_scale
+from monitor.statistics.bands.scales import LEVEL, SHARE, known_or_0, to_scale, within
 from monitor.statistics.bands.seasonal_filter import Forecast
 from monitor.statistics.counts import Floats
 
@@ -64,7 +64,7 @@ class Departures(Columns):
         """
         known = np.isfinite(deviations[0])
         back = (self.side != 0) & known & self._is_back(forecast, deviations[0], bounds, small, scales)
-        ratio = np.where(matters, np.nan_to_num(deviations / bounds.spans), 0.0)
+        ratio = np.where(matters, known_or_0(deviations / bounds.spans), 0.0)
         ratio[1:, back] = 0.0  # the longer spans still hold what is over
         farthest = np.abs(ratio).argmax(axis=0)
         columns = np.arange(self.side.size)
@@ -82,10 +82,10 @@ class Departures(Columns):
         self, forecast: Forecast, deviation: Floats, bounds: Bounds, small: Bools, scales: Ints
     ) -> Bools:
         zeros = np.zeros(deviation.size)
-        lowest = np.where(scales == Scale.LEVEL, -np.inf, to_scale(zeros, forecast.samples, scales))
-        highest = np.where(scales == Scale.SHARE, to_scale(zeros + 1, forecast.samples, scales), np.inf)
-        away = np.clip(forecast.centre + self._shift, lowest, highest) - forecast.centre
+        lowest = np.where(scales == LEVEL, -np.inf, to_scale(zeros, forecast.samples, scales))
+        highest = np.where(scales == SHARE, to_scale(zeros + 1, forecast.samples, scales), np.inf)
+        away = within(forecast.centre + self._shift, lowest, highest) - forecast.centre
         expected = np.minimum(np.abs(away) / forecast.sd, bounds.shown)
         speaks = expected * (expected / 2 - deviation * self.side)
-        self._evidence = np.maximum(self._evidence + np.nan_to_num(speaks), 0.0)
+        self._evidence = np.maximum(self._evidence + known_or_0(speaks), 0.0)
         return (self._evidence >= _SURE) | small

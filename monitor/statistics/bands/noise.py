@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from monitor.statistics.bands.scales import known_or_0, within
 from monitor.statistics.counts import Floats
 
 _LARGEST_RHO = 0.98
@@ -62,12 +63,12 @@ def split_noise(covariance: Floats, residual: Floats, chance: Floats) -> Noise:
     >>> [float(one[0].round(3)) for one in (noise.rho, noise.lasting, noise.passing)]
     [0.8, 4.0, 1.0]
     """
-    zero, one, two = covariance[0], *np.nan_to_num(covariance[1:])
+    zero, one, two = covariance[0], *known_or_0(covariance[1:])
     total = np.fmax(np.where(np.isnan(zero), residual**2, zero), chance**2) + _DUST
     some = one > 1e-3 * total
-    rho = np.where(some, np.clip(two / np.where(some, one, 1.0), 0.0, _LARGEST_RHO), 0.0)
+    rho = np.where(some, within(two / np.where(some, one, 1.0), 0.0, _LARGEST_RHO), 0.0)
     known = rho > 0.05
-    share = np.where(known, np.clip(one / np.where(known, rho, 1.0) / total, 0.0, 1.0), 0.0)
+    share = np.where(known, within(one / np.where(known, rho, 1.0) / total, 0.0, 1.0), 0.0)
     lasting = share * total
     passing = np.maximum(total - lasting, 1e-3 * total)
     step = lasting * (1 - rho**2)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.statistics.bands.columns import Columns
+from monitor.statistics.bands.scales import known_or_0
 from monitor.statistics.bands.spans import LONGEST, SPANS
 from monitor.statistics.counts import Floats
 
@@ -22,6 +23,7 @@ FEW = 5.0
 NONE = 1.0
 """If no more hits would be expected at the rate of the whole past, to have none is nothing unusual."""
 Bools = NDArray[np.bool_]
+_NEWEST_OF_SPANS = np.array(SPANS) - 1
 
 ENOUGH = 8
 """The least number of past windows."""
@@ -31,7 +33,10 @@ _DAYS = 28.0
 
 @dataclass(frozen=True)
 class Rare:
-    """Of m shares what is seldom in each, its hits or what is missing to all; NaN where nothing is."""
+    """Of m shares what is seldom in each, its hits or what is missing to all; NaN where nothing is.
+
+    Each array is m, or SPANS x m.
+    """
 
     side: Floats
     """1 if hits are rare, -1 if misses are."""
@@ -47,6 +52,14 @@ class Rare:
     """In these."""
     usual: Floats
     """The side on which they lie if there are none at all, where that is nothing unusual."""
+
+    @property
+    def of_window(self) -> Rare:
+        """The same of the newest window alone, the first of SPANS."""
+        return Rare(
+            self.side[0], self.seen[0], self.trials[0], self.noise[0], self.samples[0], self.hits[0],
+            self.usual[0],
+        )  # fmt: skip
 
     @property
     def deviation(self) -> Floats:
@@ -99,7 +112,8 @@ class RareSums(Columns):
     >>> for hour in range(40):  # one hit in 27 windows of 50 samples
     ...     found = sums.rare(np.array([0.02 if hour == 7 else 0.0]), np.array([50.0]), np.zeros(1))
     ...     sums.learn(True)
-    >>> found[0].seen.round(2).tolist(), found[0].trials.round().tolist(), found[0].side.tolist()
+    >>> window = found.of_window
+    >>> window.seen.round(2).tolist(), window.trials.round().tolist(), window.side.tolist()
     ([1.47], [1324.0], [1.0])
     """
 
@@ -119,8 +133,8 @@ class RareSums(Columns):
         sums = {"_hits": one, "_trials": one, "_squares": one, "_windows": one}
         return {**sums, "_newest": ((2, LONGEST), np.nan)}
 
-    def rare(self, values: Floats, samples: Floats, expected: Floats) -> list[Rare]:
-        """What is rare in a window and in the longer spans that end with it: one `Rare` for each of SPANS.
+    def rare(self, values: Floats, samples: Floats, expected: Floats) -> Rare:
+        """What is rare in a window and in the longer spans that end with it: SPANS x m.
 
         Args:
             values: m shares of the window; NaN where there is none, or where the series is no share.
@@ -136,17 +150,13 @@ class RareSums(Columns):
             mean = seen / self._trials
             more = np.maximum(np.where(side > 0, expected, 1 - expected) / mean, 1.0)
             noise = np.sqrt(np.maximum(self._squares / (self._windows - 1), 1.0))
-        found = []
-        for windows in SPANS:
-            now = newest[1, :windows].sum(axis=0)
-            with np.errstate(invalid="ignore"):
-                few = (now > 0) & (now * mean * more <= FEW) & (self._windows >= ENOUGH)
-                none = few | ((now > 0) & (now * mean <= NONE) & (self._windows >= ENOUGH))
-                trials = self._trials / more
-            hits = newest[0, :windows].sum(axis=0)
-            parts = (side, seen, trials, noise, now, hits, -side)
-            found.append(Rare(*np.where([few] * 6 + [none], parts, np.nan)))
-        return found
+            hits, now = newest.cumsum(axis=1)[:, _NEWEST_OF_SPANS]
+            enough = (now > 0) & (self._windows >= ENOUGH)
+            few = enough & (now * mean * more <= FEW)
+            none = few | (enough & (now * mean <= NONE))
+            trials = self._trials / more
+        parts = zip([few] * 6 + [none], (side, seen, trials, noise, now, hits, -side), strict=True)
+        return Rare(*(np.where(is_known, one, np.nan) for is_known, one in parts))
 
     def learn(self, allowed: Bools | bool) -> None:
         """Learn from the window that was judged last, except in the series that are out of their bands."""
@@ -154,7 +164,7 @@ class RareSums(Columns):
         if now is None:
             raise ValueError("judge a window before you learn from it")
         may = np.broadcast_to(np.asarray(allowed, np.bool_), self._hits.shape)
-        hits, trials = np.nan_to_num(self._newest[:, -1])
+        hits, trials = known_or_0(self._newest[:, -1])
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = (self._hits + 0.5) / (self._trials + 1)
             square = np.nan_to_num((hits - trials * mean) ** 2 / (trials * mean * (1 - mean)))

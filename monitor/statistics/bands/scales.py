@@ -31,6 +31,10 @@ class Scale(IntEnum):
     """Any number: a mean, an index, a distance."""
 
 
+SHARE, COUNT, LEVEL = map(int, Scale)
+"""The same as plain numbers: numpy compares arrays with an enum many times slower."""
+
+
 def usable(values: Floats, samples: Floats, scales: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which values can be read: finite, within what their scale allows, and seen in some sample.
 
@@ -40,9 +44,9 @@ def usable(values: Floats, samples: Floats, scales: NDArray[np.int64]) -> NDArra
     >>> usable(np.array([1.5, 0.5, 7.0, -1.0]), np.array([9.0, 0.0, 0.0, np.nan]), scales).tolist()
     [False, False, True, True]
     """
-    share, level = scales == Scale.SHARE, scales == Scale.LEVEL
+    share, level = scales == SHARE, scales == LEVEL
     sound = np.isfinite(values) & ((values >= -_DUST) | level) & ((values <= 1 + _DUST) | ~share)
-    return np.asarray(sound & (~(samples <= 0) | (scales == Scale.COUNT)))
+    return np.asarray(sound & (~(samples <= 0) | (scales == COUNT)))
 
 
 def to_scale(values: Floats, samples: Floats, scales: NDArray[np.int64]) -> Floats:
@@ -65,9 +69,9 @@ def to_scale(values: Floats, samples: Floats, scales: NDArray[np.int64]) -> Floa
     """
     one = _one_over(samples)
     with np.errstate(invalid="ignore"):  # another scale's values pass through as well, and are not taken
-        share = np.arcsin(np.sqrt((np.clip(values, 0, 1) + 0.375 * one) / (1 + 0.75 * one)))
+        share = np.arcsin(np.sqrt((within(values, 0.0, 1.0) + 0.375 * one) / (1 + 0.75 * one)))
         count = np.arcsinh(COUNT_FLOOR * np.sqrt(np.maximum(values, 0) + 0.375)) * 2 / COUNT_FLOOR
-    return np.where(scales == Scale.SHARE, share, np.where(scales == Scale.COUNT, count, values))
+    return np.where(scales == SHARE, share, np.where(scales == COUNT, count, values))
 
 
 def from_scale(values: Floats, samples: Floats, scales: NDArray[np.int64]) -> Floats:
@@ -79,10 +83,10 @@ def from_scale(values: Floats, samples: Floats, scales: NDArray[np.int64]) -> Fl
     """
     one = _one_over(samples)
     with np.errstate(over="ignore"):
-        share = np.sin(np.clip(values, 0, np.pi / 2)) ** 2 * (1 + 0.75 * one) - 0.375 * one
+        share = np.sin(within(values, 0.0, np.pi / 2)) ** 2 * (1 + 0.75 * one) - 0.375 * one
         count = (np.sinh(np.maximum(values, 0) * COUNT_FLOOR / 2) / COUNT_FLOOR) ** 2 - 0.375
-    back = np.where(scales == Scale.SHARE, np.clip(share, 0, 1), np.maximum(count, 0))
-    return np.where(scales == Scale.LEVEL, values, back)
+    back = np.where(scales == SHARE, within(share, 0.0, 1.0), np.maximum(count, 0))
+    return np.where(scales == LEVEL, values, back)
 
 
 def sampling_sd(samples: Floats, scales: NDArray[np.int64]) -> Floats:
@@ -93,7 +97,7 @@ def sampling_sd(samples: Floats, scales: NDArray[np.int64]) -> Floats:
     """
     known = np.where(np.isnan(samples), np.inf, np.maximum(samples, 0))
     share = 0.5 / np.sqrt(known + 0.5)
-    return np.where(scales == Scale.SHARE, share, np.where(scales == Scale.COUNT, 1.0, 0.0))
+    return np.where(scales == SHARE, share, np.where(scales == COUNT, 1.0, 0.0))
 
 
 def smallest_sd(expected: Floats, scales: NDArray[np.int64]) -> Floats:
@@ -104,10 +108,10 @@ def smallest_sd(expected: Floats, scales: NDArray[np.int64]) -> Floats:
     >>> smallest_sd(np.array([0.2, 5.0, -3.0]), np.array(list(Scale))).round(4).tolist()
     [0.0025, 1.0, 0.03]
     """
-    part = np.clip(np.minimum(expected, 1 - expected), 0, 0.5)
+    part = within(np.minimum(expected, 1 - expected), 0.0, 0.5)
     share = SHARE_FLOOR * np.sqrt(part / (1 - part)) / 2
     level = np.maximum(LEVEL_FLOOR * np.abs(expected), LEVEL_DUST)
-    floor = np.where(scales == Scale.SHARE, share, np.where(scales == Scale.COUNT, 1.0, level))
+    floor = np.where(scales == SHARE, share, np.where(scales == COUNT, 1.0, level))
     return np.asarray(np.maximum(floor, _DUST))
 
 
@@ -125,6 +129,24 @@ def as_scales(scales: ArrayLike, series: int) -> NDArray[np.int64]:
     if found.shape not in ((), (series,)):
         raise ValueError(f"{series} series, but {found.shape} scales")
     return np.broadcast_to(found, (series,))
+
+
+def within(values: Floats, least: Floats | float, most: Floats | float) -> Floats:
+    """What `np.clip` gives, several times faster for few values.
+
+    >>> within(np.array([-1.0, 0.5, np.nan, 2.0]), 0.0, 1.0).tolist()
+    [0.0, 0.5, nan, 1.0]
+    """
+    return np.asarray(np.minimum(np.maximum(values, least), most))
+
+
+def known_or_0(values: Floats) -> Floats:
+    """The values, and 0 in place of NaN: `np.nan_to_num` for values that are not infinite.
+
+    >>> known_or_0(np.array([np.nan, -2.0])).tolist()
+    [0.0, -2.0]
+    """
+    return np.where(np.isnan(values), 0.0, values)
 
 
 def _one_over(samples: Floats) -> Floats:

@@ -22,13 +22,18 @@ from numpy.typing import ArrayLike, NDArray
 from monitor.statistics.bands.columns import Columns
 from monitor.statistics.bands.noise import Noise, split_noise
 from monitor.statistics.bands.scales import (
+    COUNT,
+    LEVEL,
+    SHARE,
     Scale,
     as_scales,
     from_scale,
+    known_or_0,
     sampling_sd,
     smallest_sd,
     to_scale,
     usable,
+    within,
 )
 from monitor.statistics.bands.spans import LENGTHS, LONGEST, SPANS, Last, over_spans, sampling_sds
 from monitor.statistics.counts import Floats
@@ -257,7 +262,7 @@ class SeasonalFilter(Columns):
         off = z - level - profile
         if moment.or_weekday is not None:
             other, _ = self._profile(slot, moment.or_weekday)
-            nearest = np.clip(z - level - remembered, np.fmin(profile, other), np.fmax(profile, other))
+            nearest = within(z - level - remembered, np.fmin(profile, other), np.fmax(profile, other))
             profile = np.where(np.isnan(nearest), profile, nearest)
         base = level + profile
         residual = z - base
@@ -266,7 +271,7 @@ class SeasonalFilter(Columns):
         dust = smallest_sd(expected, self.scales)
         floor = np.fmax(chance, dust)
         if errors is not None:
-            known = np.where(self.scales == Scale.LEVEL, np.asarray(errors, np.float64), np.nan)
+            known = np.where(self.scales == LEVEL, np.asarray(errors, np.float64), np.nan)
             floor = np.fmax(floor, known)
         growth = noise.growth(self._age)
         factor, more = self._fewer(many, slot)
@@ -291,7 +296,7 @@ class SeasonalFilter(Columns):
         # A span that starts right after a suspect window is compared with the forecast from before that one.
         # So its spread is at least what lasts of that window's: the lists of a night may last all day.
         wide = np.where(self._suspects[_BEFORE] != 0, np.fmax(wide, self._held), wide)
-        is_new_shape = (moment.or_weekday is not None) & ((self.scales == Scale.COUNT) | ~np.asarray(steady))
+        is_new_shape = (moment.or_weekday is not None) & ((self.scales == COUNT) | ~np.asarray(steady))
         self._judged = _Judged(
             moment, there, is_new, is_new_shape, level, off, residual, residual - (centre - base),
             centre - base, sd, extra, noise, found.means, spreads, wide[0], last,
@@ -341,16 +346,16 @@ class SeasonalFilter(Columns):
         weekend = int(weekday >= SATURDAY)
         own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
         is_new = np.isnan(own)
-        return np.nan_to_num(np.where(is_new, other, own)) + self._week[weekday, slot], is_new
+        return known_or_0(np.where(is_new, other, own)) + self._week[weekday, slot], is_new
 
     def _fewer(self, samples: Floats, slot: int) -> tuple[Floats, Floats]:
         """What fewer samples than usual do: a factor of the spread of levels, more chance for shares."""
         inverse = 1 / (np.maximum(samples, 0) + 0.5)
         usual = self._inverse[slot]
         with np.errstate(invalid="ignore"):
-            factor = np.where(self.scales == Scale.LEVEL, np.sqrt(np.fmax(inverse / usual, 1.0)), 1.0)
-            share = np.where(self.scales == Scale.SHARE, np.sqrt(np.fmax(inverse - usual, 0.0)) / 2, 0.0)
-        return np.nan_to_num(factor, nan=1.0), np.nan_to_num(share)
+            factor = np.where(self.scales == LEVEL, np.sqrt(np.fmax(inverse / usual, 1.0)), 1.0)
+            share = np.where(self.scales == SHARE, np.sqrt(np.fmax(inverse - usual, 0.0)) / 2, 0.0)
+        return np.where(np.isnan(factor), 1.0, factor), known_or_0(share)
 
     def _samples(self, samples: Floats, slot: int) -> Floats:
         """Samples of a window; if unknown, those that are usual at this time of day."""
@@ -374,14 +379,14 @@ class SeasonalFilter(Columns):
         of_day = seen[SATURDAY:].sum(axis=0) if weekend else seen[:SATURDAY].sum(axis=0)
         most = _CLIP * np.sqrt(judged.noise.total)
         in_full = (of_day < _FIRST_DAYS * self._alike) | judged.is_new_shape
-        moved = np.where(in_full, off, np.clip(off, -most, most))
+        moved = np.where(in_full, off, within(off, -most, most))
         gain = np.maximum(_LEVEL, 0.5 / (days + 1)) / self._a_day
         self._learn_level(judged, may, since, gain * moved)
         by_day = np.maximum(_DAY * (1 + weekend) / self._alike, 1 / (of_day + 1 + (known & (of_day == 0))))
         by_day = np.where(judged.is_new_shape, np.maximum(by_day, _NEW_SHAPE / self._alike), by_day)
         by_week = np.where(seen[weekday] > 0, _WEEK / self._alike, 0.0) * (1 - by_day)
         own, other = self._day[weekend, slot], self._day[1 - weekend, slot]
-        day, week = np.nan_to_num(np.where(np.isnan(own), other, own)), self._week[weekday, slot]
+        day, week = known_or_0(np.where(np.isnan(own), other, own)), self._week[weekday, slot]
         self._day[weekend, slot] = np.where(may, day + by_day * moved, own)
         self._week[weekday, slot] = np.where(may, self._fades * (week + by_week * moved), week)
         self._seen[weekday, slot] += may
@@ -398,7 +403,7 @@ class SeasonalFilter(Columns):
             spread = np.where(np.isnan(held), judged.spreads, held) * np.exp(gain / 2 * surprise)
             self._spread[:, at] = np.where(may & np.isfinite(spread), spread, held)
         most = _CLIP * np.sqrt(judged.noise.total)
-        clipped = np.clip(judged.residual, -most, most)
+        clipped = within(judged.residual, -most, most)
         gain = np.maximum(1 / (_COVARIANCE_DAYS * self._a_day), 1 / (self.windows + 2))
         for lag, other in enumerate((clipped, *self._last)):
             product, now = clipped * other, self._covariance[lag]
@@ -419,7 +424,7 @@ class SeasonalFilter(Columns):
         Where a series is in its band, the fourth window on one side in a row is remembered in full.
         """
         error, sd = judged.error, judged.sd
-        side = np.sign(np.nan_to_num(error)).astype(np.int64)
+        side = np.sign(known_or_0(error)).astype(np.int64)
         far = np.abs(error) > _SUSPECT * sd
         suspect = far & (self._suspect < _SUSPECT_WINDOWS)
         self._suspect = np.where(far, self._suspect + 1, 0)
@@ -429,7 +434,7 @@ class SeasonalFilter(Columns):
         lasts = np.sqrt(np.maximum(judged.wide**2 - judged.noise.passing - judged.extra, 0.0))
         self._held = np.where(may & suspect, np.fmax(held, lasts), held)
         self._suspects = _newest(np.where(may & suspect, side, 0), self._suspects)
-        moved = judged.noise.gain_of(judged.extra) * np.clip(error, -_CLIP * sd, _CLIP * sd)
+        moved = judged.noise.gain_of(judged.extra) * within(error, -_CLIP * sd, _CLIP * sd)
         moved = np.where(lasts_on, error, moved)
         self._memory = np.where(follows, judged.remembered + moved, self._memory)
         self._age = np.where(follows, 1.0, self._age + 1)

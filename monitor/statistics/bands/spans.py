@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from monitor.statistics.bands.scales import Scale, from_scale, sampling_sd
+from monitor.statistics.bands.scales import COUNT, from_scale, sampling_sd, within
 from monitor.statistics.counts import Floats
 
 SPANS: Final = (1, 2, 3, 6, 12)
@@ -63,9 +63,10 @@ def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales
         wild: m, or one for all.
         scales: m.
 
+    >>> from monitor.statistics.bands.scales import LEVEL
     >>> hours = [np.array(one, np.float64)[:, None] for one in ([-3, -5, 1], [0] * 3, [1] * 3, [10] * 3)]
     >>> last = Last(*(np.vstack([one, np.full((LONGEST - 3, 1), np.nan)]) for one in hours), np.ones((12, 1)))
-    >>> found = over_spans(last, np.zeros(1), np.ones((5, 1)), 9.0, np.array([Scale.LEVEL]))
+    >>> found = over_spans(last, np.zeros(1), np.ones((5, 1)), 9.0, np.array([LEVEL]))
     >>> found.means[:3, 0].round(2).tolist(), found.planned[:3, 0].tolist(), found.actual[:2, 0].tolist()
     ([-3.0, -4.0, -2.33], [10.0, 10.0, 10.0], [7.0, 6.0])
     """
@@ -75,13 +76,13 @@ def over_spans(last: Last, rho: Floats, spreads: Floats, wild: ArrayLike, scales
     away = residuals - remembered
     farthest = np.asarray(wild, np.float64) * np.fmin(each, spreads[_SPAN] / weight / 2)
     farthest[0] = np.inf
-    means = _sums(weight * np.clip(away, -farthest, farthest))
+    means = _sums(weight * within(away, -farthest, farthest))
     from_base = _sums(weight * residuals)
     every = last.bases[_ROW]
     bases = np.where(np.isnan(away), np.nan, every)
-    share = np.where(scales == Scale.COUNT, 1 / LENGTHS[_SPAN], weight)
-    planned = _sums(share * from_scale(bases + remembered, drawn, scales))
-    actual = _sums(share * from_scale(bases + residuals, drawn, scales))
+    share = np.where(scales == COUNT, 1 / LENGTHS[_SPAN], weight)
+    both = share * from_scale(np.array([bases + remembered, bases + residuals]), drawn, scales)
+    planned, actual = _sums(both[0]), _sums(both[1])
     usual = share[-LONGEST:] * from_scale(every[-LONGEST:], drawn[-LONGEST:], scales)
     by_one = np.maximum.reduceat(weight / np.maximum(drawn, 1.0), _BEGINS, axis=0)
     return Means(means, from_base, planned, actual, by_one, usual.sum(axis=0))
@@ -94,8 +95,9 @@ def sampling_sds(last: Last, scales: NDArray[np.int64]) -> Floats:
 
     At noon, after a quiet morning, that is more than the newest window's own chance / sqrt(windows).
 
+    >>> from monitor.statistics.bands.scales import SHARE
     >>> samples = np.vstack([[[900.0]], np.full((11, 1), 100.0)])
-    >>> shares, nothing = np.array([Scale.SHARE]), np.zeros((12, 1))
+    >>> shares, nothing = np.array([SHARE]), np.zeros((12, 1))
     >>> last = Last(nothing, nothing, sampling_sd(samples, shares), nothing, samples)
     >>> found = sampling_sds(last, shares)
     >>> (0.5 / np.sqrt([900.5, 1001, 1101.5, 1403, 2006]) / found[:, 0]).round(9).tolist()

@@ -27,7 +27,7 @@ def taught(shares, lists=60.0, *, slots=SLOTS):
 
 def asked(sums, share, lists=57.0, expected=0.0):
     """What is rare in a window after them."""
-    return sums.rare(np.array([share]), np.array([lists]), np.array([expected]))[0]
+    return sums.rare(np.array([share]), np.array([lists]), np.array([expected])).of_window
 
 
 def rare_of(side, seen, trials, noise, samples, hits):
@@ -169,8 +169,8 @@ def test_the_longer_spans_add_their_windows():
         asked(sums, hits / 60, 60.0)
         sums.learn(True)
     found = sums.rare(np.array([11 / 60]), np.array([60.0]), np.zeros(1))
-    assert [one.hits[0] for one in found] == pytest.approx([sum(range(12 - span, 12)) for span in SPANS])
-    assert [one.samples[0] for one in found] == [60.0 * span for span in SPANS]
+    assert found.hits[:, 0].tolist() == pytest.approx([sum(range(12 - span, 12)) for span in SPANS])
+    assert found.samples[:, 0].tolist() == [60.0 * span for span in SPANS]
 
 
 def test_what_may_not_be_learned_and_what_is_forgotten_comes_into_no_sum():
@@ -181,7 +181,7 @@ def test_what_may_not_be_learned_and_what_is_forgotten_comes_into_no_sum():
             sums.learn(not by_learning)
         sums.forget_last(np.array([True]))
         spans = sums.rare(np.array([0.0]), np.array([60.0]), np.zeros(1))
-        assert [np.isfinite(one.side[0]) for one in spans] == [True, False, False, False, False]
+        assert np.isfinite(spans.side[:, 0]).tolist() == [True, False, False, False, False]
         for _ in range(LONGEST + 1):
             asked(sums, np.nan)
             sums.learn(True)
@@ -195,7 +195,7 @@ def test_a_series_begins_anew_alone():
         sums.rare(np.zeros(2), np.full(2, 60.0), np.zeros(2))
         sums.learn(True)
     sums.begin_anew([True, False])
-    found = sums.rare(np.zeros(2), np.full(2, 60.0), np.zeros(2))[0]
+    found = sums.rare(np.zeros(2), np.full(2, 60.0), np.zeros(2)).of_window
     assert np.isfinite(found.side).tolist() == [False, True]
 
 
@@ -216,10 +216,10 @@ def test_chance_alone_gives_normal_deviations(rate):
         sums.rare(rng.binomial(60, rate, series) / 60, lists, np.zeros(series))
         sums.learn(True)
     spans = sums.rare(rng.binomial(60, rate, series) / 60, lists, np.zeros(series))
-    few = np.isfinite(spans[0].side)
-    assert few.mean() > 0.99
-    for found in (spans[0], spans[-1]):
-        far = found.deviation[np.isfinite(found.side)]
+    few = np.isfinite(spans.side)
+    assert few[0].mean() > 0.99
+    for span in (0, -1):
+        far = spans.deviation[span, few[span]]
         for multiple in (2.0, 3.0):
             assert (far >= multiple).sum() <= 1.15 * special.ndtr(-multiple) * far.size + 5
 
