@@ -1,6 +1,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 CONFIG ?=
+PART ?=
 BIN := .venv/bin
 
 help: ## print the tasks
@@ -25,9 +26,9 @@ setup: .venv/installed ## install everything into .venv
 run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
 	$(BIN)/recsys-monitor $(if $(CONFIG),run --config $(CONFIG),demo)
 
-test: .venv/spark .venv/helm ## install the servers, Spark and Helm that the tests use, run every test
+test: .venv/spark .venv/helm ## install the servers, Spark and Helm that the tests use, run every test; PART=2/3 runs a third of the longest files
 	sh deploy/install-test-services
-	$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5
+	$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5 $(if $(PART),--part $(PART))
 
 test-fast: .venv/installed ## run the quick tests: no server, no Spark, no browser; about two minutes on two cores
 	$(BIN)/python -m pytest -q -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder

@@ -13,11 +13,14 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.by_turns import BY_TURNS, changed_recently, left_out
+
 # How fast examples are made depends on what else the machine does. It is no fault of a test.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
+LEFT_OUT = pytest.StashKey[tuple[str, ...]]()
 
 
 # Files that one worker runs in a row, because what they share takes long to start.
@@ -27,10 +30,7 @@ TOGETHER = {
     "tests/service/web/test_past_pages.py": "the judged shop",
 }
 # What takes longest begins first: at the end, short files keep all workers busy.
-FIRST = (
-    "tests/spark/", "tests/window/", "tests/end_to_end/test_takeover.py", "tests/benchmarks/test_soak.py",
-    "tests/models/diagnosis/test_worlds.py", "tests/survey/test_simulated.py",
-)  # fmt: skip
+FIRST = ("tests/spark/", *BY_TURNS)
 # What starts programs: slow is a file that imports one of these, and a test that asks for a fixture.
 STARTERS = {"subprocess", "selenium.webdriver", "tests.forked", "tests.postgres", "tests.processes"}
 SERVERS = {
@@ -88,9 +88,25 @@ LONG = (
 )  # fmt: skip
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part", default="", metavar="N/K", help="run a K-th of the long files; 2/3, for example"
+    )
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not even read what takes long where it is not chosen."""
+    if any(collection_path == ROOT / one for one in config.stash[LEFT_OUT]):
+        return True
     return True if config.option.markexpr == _FAST and is_long(collection_path) else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what did not run: nothing is left out in silence."""
+    if out := config.stash[LEFT_OUT]:
+        terminalreporter.write_line(f"part {config.getoption('part')} leaves out {len(out)} long files:")
+        for one in out:
+            terminalreporter.write_line(f"  {one}")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -155,7 +171,12 @@ def asks_for_much(item: pytest.Item) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where only what is not slow runs, a test that starts a program fails: it is slow, and not marked."""
+    """Find what is left out. Where only what is not slow runs, a test that starts a program fails."""
+    try:
+        part = config.getoption("part", "")
+        config.stash[LEFT_OUT] = left_out(part, changed_recently(ROOT)) if part else ()
+    except ValueError as error:
+        raise pytest.UsageError(f"--part: {error}") from None
     config.addinivalue_line("markers", "slow: starts a program (server, browser, Spark), or takes long")
     if config.option.markexpr == _FAST:
         sys.addaudithook(refuse_programs)

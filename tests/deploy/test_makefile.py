@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def make(*arguments: str) -> list[str]:
     """What a make of one's own prints; a child of the one that runs these tests would announce folders."""
     own = {
-        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PART")
     }
     done = subprocess.run(["make", *arguments], cwd=ROOT, env=own, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
@@ -50,4 +52,29 @@ def test_the_fast_tests_are_those_without_a_server():
 
 def test_ci_runs_the_linters_and_the_readmes_test_command():
     script = (ROOT / ".ci" / "run").read_text("utf-8")
-    assert "make lint\nmake test\n" in script
+    assert 'make lint\nmake test PART="$PART"\n' in script
+
+
+def test_a_part_of_the_long_files_is_run_only_where_it_is_asked_for():
+    assert "--part" not in printed("test")
+    assert printed("test", "PART=2/3").endswith(" --part 2/3")
+
+
+def test_ci_takes_the_part_from_the_time_of_the_commit():
+    line = next(
+        one for one in (ROOT / ".ci" / "run").read_text("utf-8").splitlines() if one.startswith("PART=")
+    )
+    own = {name: value for name, value in os.environ.items() if name != "PART"}
+    time = int(
+        subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, check=True).stdout
+    )
+    for given, part in (({}, f"{time // 14400}/3"), ({"PART": "1/1"}, "1/1")):
+        shell = subprocess.run(
+            ["sh", "-c", f"{line}\necho $PART"],
+            cwd=ROOT,
+            env=own | given,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert shell.stdout.strip() == part
