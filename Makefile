@@ -26,7 +26,7 @@ setup: .venv/installed ## install everything into .venv
 run: .venv/installed ## watch a live demo log; CONFIG=path watches your own
 	$(BIN)/recsys-monitor $(if $(CONFIG),run --config $(CONFIG),demo)
 
-test: .venv/spark .venv/helm ## install the servers, Spark and Helm that the tests use, run every test; PART=2/3 runs a third of the longest files
+test: .venv/spark .venv/helm ## install the servers, Spark and Helm that the tests use, run every test; PART=2/3: a third of the slow ones
 	sh deploy/install-test-services
 	$(BIN)/python -m pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --durations=25 --durations-min=5 $(if $(PART),--part $(PART))
 

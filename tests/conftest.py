@@ -9,18 +9,19 @@ import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.by_turns import BY_TURNS, changed_recently, left_out
+from tests.by_turns import LONGEST, changed_recently, is_in, takes_turns
 
 # How fast examples are made depends on what else the machine does. It is no fault of a test.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = pytest.StashKey[tuple[str, ...]]()
+LEFT_OUT = pytest.StashKey[set[str]]()
 
 
 # Files that one worker runs in a row, because what they share takes long to start.
@@ -30,7 +31,7 @@ TOGETHER = {
     "tests/service/web/test_past_pages.py": "the judged shop",
 }
 # What takes longest begins first: at the end, short files keep all workers busy.
-FIRST = ("tests/spark/", *BY_TURNS)
+FIRST = ("tests/spark/", *LONGEST)
 # What starts programs: slow is a file that imports one of these, and a test that asks for a fixture.
 STARTERS = {"subprocess", "selenium.webdriver", "tests.forked", "tests.postgres", "tests.processes"}
 SERVERS = {
@@ -90,27 +91,20 @@ LONG = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--part", default="", metavar="N/K", help="run a K-th of the long files; 2/3, for example"
+        "--part",
+        default="",
+        metavar="N/K",
+        help="run a K-th of the slow tests that take turns; 2/3, for example",
     )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not even read what takes long where it is not chosen."""
-    if any(collection_path == ROOT / one for one in config.stash[LEFT_OUT]):
-        return True
     return True if config.option.markexpr == _FAST and is_long(collection_path) else None
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what did not run: nothing is left out in silence."""
-    if out := config.stash[LEFT_OUT]:
-        terminalreporter.write_line(f"part {config.getoption('part')} leaves out {len(out)} long files:")
-        for one in out:
-            terminalreporter.write_line(f"  {one}")
-
-
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is slow, and put the longest files first: at the end one worker would have nothing to do."""
     items.sort(
         key=lambda item: next((n for n, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
@@ -121,6 +115,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             known[item.path] = is_long(item.path) or starts_programs(getattr(item, "module", None))
         if known[item.path] or asks_for_much(item):
             item.add_marker(pytest.mark.slow)
+    if part := config.getoption("part", ""):
+        leave_out(config, items, part)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item], part: str) -> None:
+    """Leave out the slow tests whose turn it is not."""
+    recent = changed_recently(ROOT)
+    kept, out = [], []
+    for item in items:
+        path = item.nodeid.partition("::")[0]
+        waits = takes_turns(path) and path not in recent and not is_in(path, part)
+        (out if waits and item.get_closest_marker("slow") else kept).append(item)
+    items[:] = kept
+    config.stash[LEFT_OUT].update(item.nodeid.partition("::")[0] for item in out)
+    config.hook.pytest_deselected(items=out)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells the process that prints what it left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = sorted(session.config.stash[LEFT_OUT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT].update(getattr(node, "workeroutput", {}).get("left_out", ()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Nothing is left out in silence."""
+    if out := sorted(config.stash[LEFT_OUT]):
+        part = config.getoption("part")
+        terminalreporter.write_line(f"part {part} leaves out the slow tests of {len(out)} files:")
+        for one in out:
+            terminalreporter.write_line(f"  {one}")
 
 
 def pytest_collection_finish() -> None:
@@ -171,12 +200,13 @@ def asks_for_much(item: pytest.Item) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find what is left out. Where only what is not slow runs, a test that starts a program fails."""
-    try:
-        part = config.getoption("part", "")
-        config.stash[LEFT_OUT] = left_out(part, changed_recently(ROOT)) if part else ()
-    except ValueError as error:
-        raise pytest.UsageError(f"--part: {error}") from None
+    """Where only what is not slow runs, a test that starts a program fails: it is slow, and not marked."""
+    config.stash[LEFT_OUT] = set()
+    if part := config.getoption("part", ""):
+        try:
+            is_in("", part)
+        except ValueError as error:
+            raise pytest.UsageError(f"--part: {error}") from None
     config.addinivalue_line("markers", "slow: starts a program (server, browser, Spark), or takes long")
     if config.option.markexpr == _FAST:
         sys.addaudithook(refuse_programs)

@@ -1,4 +1,4 @@
-"""The longest files of tests take turns: a part says what it leaves out, and all parts together run all."""
+"""Slow tests take turns: a part says what it leaves out, and all parts together run all."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.by_turns import BY_TURNS, changed_recently, left_out
+from tests.by_turns import EVERY_TURN, LONGEST, TAKE_TURNS, changed_recently, is_in, takes_turns
 
 ROOT = Path(__file__).resolve().parents[1]
-NONE: frozenset[str] = frozenset()
+FILES = [one.relative_to(ROOT).as_posix() for one in sorted((ROOT / "tests").rglob("test_*.py"))]
 
 
-def test_the_files_exist_and_none_is_listed_twice() -> None:
-    assert [one for one in BY_TURNS if not (ROOT / one).is_file()] == []
-    assert len(set(BY_TURNS)) == len(BY_TURNS)
+def test_the_files_exist_and_take_turns() -> None:
+    assert [one for one in (*LONGEST, *EVERY_TURN) if one not in FILES] == []
+    assert [one for one in TAKE_TURNS if not any(path.startswith(one) for path in FILES)] == []
+    assert [one for one in LONGEST if not takes_turns(one)] == []
+    assert len(set(LONGEST)) == len(LONGEST)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])
 def test_each_file_runs_in_one_of_so_many_parts_in_a_row(parts: int) -> None:
     for first in (0, 1, 123_456):
-        run = [
-            one
-            for number in range(first, first + parts)
-            for one in set(BY_TURNS) - set(left_out(f"{number}/{parts}", NONE))
-        ]
-        assert sorted(run) == sorted(BY_TURNS)
+        numbers = range(first, first + parts)
+        assert {sum(is_in(one, f"{number}/{parts}") for number in numbers) for one in FILES} == {1}
 
 
-def test_a_file_that_changed_runs_in_every_part() -> None:
-    changed = frozenset([BY_TURNS[4], "README.md"])
-    assert all(BY_TURNS[4] not in left_out(f"{number}/3", changed) for number in range(3))
+def test_the_parts_have_as_many_files() -> None:
+    turning = [one for one in FILES if takes_turns(one)]
+    for number in range(3):
+        assert sum(is_in(one, f"{number}/3") for one in LONGEST) == len(LONGEST) / 3
+        assert sum(is_in(one, f"{number}/3") for one in turning) == pytest.approx(len(turning) / 3, rel=0.2)
 
 
 @pytest.mark.parametrize("part", ["", "2", "2/", "/3", "2/0", "-1/3", "a/b", "1/2/3"])
 def test_a_part_that_is_written_otherwise_is_refused(part: str) -> None:
     with pytest.raises(ValueError, match="number/parts"):
-        left_out(part, NONE)
+        is_in(LONGEST[0], part)
 
 
 def test_files_of_the_last_commits_are_those_that_git_names(tmp_path: Path) -> None:
@@ -54,19 +54,28 @@ def test_files_of_the_last_commits_are_those_that_git_names(tmp_path: Path) -> N
     assert changed_recently(tmp_path) >= {"a.py", "b.py"}
 
 
-def test_without_git_every_file_counts_as_changed(tmp_path: Path) -> None:
-    assert changed_recently(tmp_path) == frozenset(BY_TURNS)
+def test_without_git_it_fails_and_leaves_out_nothing_by_chance(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        changed_recently(tmp_path)
 
 
-def test_a_run_of_a_part_says_what_it_leaves_out() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "tests/window/test_together.py"]
-    run = subprocess.run(
-        [*command, "--part", "2/1000"], cwd=ROOT, capture_output=True, text=True, check=False
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_a_run_of_a_part_says_what_it_leaves_out(workers: tuple[str, ...]) -> None:
+    slow = next(
+        one for one in FILES if takes_turns(one) and one not in changed_recently(ROOT) and "spark" in one
     )
-    recent = BY_TURNS[0] in changed_recently(ROOT)
-    assert ("tests/window/test_together.py::" in run.stdout) == recent
-    assert ("  tests/window/test_together.py\n" in run.stdout) != recent
-    assert "part 2/1000 leaves out" in run.stdout
-    wrong = subprocess.run([*command, "--part", "2"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert wrong.returncode == 4
-    assert "a part is written as number/parts" in wrong.stderr
+    quick = "tests/window/test_verdicts.py"
+    for number in (0, 1):
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "slow", "--part", f"{number}/2", *workers]
+        run = subprocess.run(
+            [*command, "--collect-only", slow, quick], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        said = f"part {number}/2 leaves out the slow tests of 1 files:\n  {slow}\n" in run.stdout
+        assert said != is_in(slow, f"{number}/2"), run.stdout + run.stderr
+
+
+def test_a_wrong_part_is_an_error_of_use() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "--part", "2", "tests/window/test_verdicts.py"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "a part is written as number/parts" in run.stderr
