@@ -7,6 +7,7 @@ import gc
 import os
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +22,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = pytest.StashKey[set[str]]()
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
 # Files that one worker runs in a row, because what they share takes long to start.
@@ -128,28 +129,29 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], part: str) -> Non
         waits = takes_turns(path) and path not in recent and not is_in(path, part)
         (out if waits and item.get_closest_marker("slow") else kept).append(item)
     items[:] = kept
-    config.stash[LEFT_OUT].update(item.nodeid.partition("::")[0] for item in out)
+    config.stash[LEFT_OUT] = dict(Counter(item.nodeid.partition("::")[0] for item in out))
     config.hook.pytest_deselected(items=out)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker tells the process that prints what it left out."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = sorted(session.config.stash[LEFT_OUT])
+        session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[LEFT_OUT].update(getattr(node, "workeroutput", {}).get("left_out", ()))
+    node.config.stash[LEFT_OUT].update(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Nothing is left out in silence."""
-    if out := sorted(config.stash[LEFT_OUT]):
+    if out := config.stash[LEFT_OUT]:
         part = config.getoption("part")
-        terminalreporter.write_line(f"part {part} leaves out the slow tests of {len(out)} files:")
-        for one in out:
-            terminalreporter.write_line(f"  {one}")
+        count = sum(out.values())
+        terminalreporter.write_line(f"part {part} leaves out {count} slow tests of {len(out)} files:")
+        for path in sorted(out):
+            terminalreporter.write_line(f"  {path} {out[path]}")
 
 
 def pytest_collection_finish() -> None:
@@ -201,7 +203,7 @@ def asks_for_much(item: pytest.Item) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Where only what is not slow runs, a test that starts a program fails: it is slow, and not marked."""
-    config.stash[LEFT_OUT] = set()
+    config.stash[LEFT_OUT] = {}
     if part := config.getoption("part", ""):
         try:
             is_in("", part)
